@@ -64,6 +64,7 @@ __all__ = [
     "Variable",
     "for_development",
     "load_settings",
+    "shown_settings",
 ]
 
 PREFIX = "TRUNKLINE_"
@@ -133,6 +134,7 @@ class Settings:
     cors_origins: tuple[str, ...] = _setting(
         "", parse_origins, "origins of web pages that may read responses (CORS); * for all"
     )
+    console: bool = _setting("1", parse_bool, "1 serves the console, pages for people, at /console")
     sip_listen: tuple[ListenAddress, ...] = _setting(
         "udp:127.0.0.1:5060,tcp:127.0.0.1:5060",
         parse_listens,
@@ -367,6 +369,22 @@ def load_settings(environ: Mapping[str, str], config_file: Path | None = None) -
     known = {PREFIX + name for variable in VARIABLES for name in (variable.name, variable.former) if name}
     unknown = tuple(sorted(name for name in environ if name.startswith(PREFIX) and name not in known))
     return Settings(**values, unknown_variables=unknown, renamed_variables=tuple(renamed))
+
+
+def shown_settings(settings: Settings) -> dict[str, str]:
+    """Values of all settings that are no secret, by the names of their variables."""
+    public = {setting.name for setting in fields(Settings) if setting.metadata and setting.repr}
+    return {
+        PREFIX + variable.name: _shown(getattr(settings, variable.field))
+        for variable in VARIABLES
+        if variable.field in public
+    }
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, tuple | frozenset):
+        return ", ".join(sorted(map(str, value)) if isinstance(value, frozenset) else map(str, value))
+    return "" if value is None else str(value)
 
 
 def for_development(settings: Settings) -> Settings:

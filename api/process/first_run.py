@@ -11,10 +11,11 @@ import shlex
 from dataclasses import dataclass, field
 
 from callcontrol.accounts.keys import EVERY_SCOPE
+from callcontrol.aio.tokens import utc_now
 from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.models import TEST_PREFIX, Account
 
-__all__ = ["DemoAccount", "greeting", "prepare_demo", "prepare_sandbox"]
+__all__ = ["DemoAccount", "console_link", "greeting", "prepare_demo", "prepare_sandbox"]
 
 DEMO_NAME = "Demo"
 DEMO_NUMBER = "+918047000001"
@@ -85,9 +86,25 @@ def _known(account: Account) -> DemoAccount:
     return DemoAccount(account.account_sid, DEMO_NUMBER, None)
 
 
-def greeting(demo: DemoAccount | None, url: str, command: str = "trunkline") -> str:
-    """Text for the operator at startup; `command` is the shell command for `trunkline`."""
+async def console_link(storage: Storage, demo: DemoAccount | None, url: str) -> str | None:
+    """Make a link that signs in to the console once, with a key of the demo account; None without one."""
+    if demo is None:
+        return None
+    now = utc_now()
+    for key in await storage.keys.list(demo.account_sid):
+        if key.service == "all" and not key.is_revoked(now):
+            token = await storage.console_sessions.make_link(key.key_id)
+            return f"{url}/console/sign-in?token={token}"
+    return None
+
+
+def greeting(
+    demo: DemoAccount | None, url: str, command: str = "trunkline", *, console: str | None = None
+) -> str:
+    """Text for the operator at startup: `command` is the shell command, `console` the link that signs in."""
     lines = [f"Trunkline is up at {url}", f"  documentation   {url}/docs"]
+    if console is not None:
+        lines.append(f"  console         {console}  (signs in once, within ten minutes)")
     if demo is None:
         lines.append(f"  an account      {command} accounts create --name NAME --kyc")
     elif demo.api_key is None:

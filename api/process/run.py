@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from api.process.config import Settings
 from api.process.failures import StartFailed
-from api.process.first_run import greeting
+from api.process.first_run import console_link, greeting
 from api.process.logs import print_line
 from api.process.server import Server
 from api.process.values import HostPort
@@ -40,7 +40,8 @@ async def serve(settings: Settings, command: str = "trunkline") -> None:
     await server.start()
     try:
         _calm_collector()
-        print_line(greeting(server.demo, server.url, command))
+        link = await console_link(server.storage, server.demo, server.url) if server.console else None
+        print_line(greeting(server.demo, server.url, command, console=link))
         _log.info("ready: API %s, SIP %s", server.url, ", ".join(_sip_addresses(server)))
         taken, requested = server.hot_restart.taken, server.storage.membership.drain_requested
         await _either(signals.first, taken, requested, server.fenced)

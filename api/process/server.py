@@ -18,7 +18,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from api.http.app import Neighbours, create_app
+from api.console.app import Console, ConsoleSettings
+from api.http.app import Neighbours, create_app, trusts
 from api.http.server_socket import HttpServerSocket
 from api.mcp.gateway import McpGateway
 from api.process.collectors import (
@@ -30,7 +31,7 @@ from api.process.collectors import (
     collect_storage,
     collect_tools,
 )
-from api.process.config import Settings
+from api.process.config import Settings, shown_settings
 from api.process.failures import StartFailed
 from api.process.first_run import DemoAccount, prepare_demo, prepare_sandbox
 from api.process.handover import HotRestart
@@ -93,6 +94,7 @@ class Server:
         url: Root of its API: the public URL of the settings, or else the bound address.
         node_url: Root of its API for other nodes: that of the settings, or else the bound address; empty if
             it is bound to any.
+        console: The console, unless the settings switch it off.
         demo: The demo account, when there is one.
         sandbox: The sandbox carrier, when it runs.
         fenced: Set when another node has taken over the calls of this one, which has to end at once.
@@ -107,6 +109,7 @@ class Server:
         self.demo: DemoAccount | None = None
         self.sandbox: SandboxCarrier | None = None
         self.mcp: McpGateway
+        self.console: Console | None = None
         self.hot_restart = HotRestart(settings.data_dir, settings.node)
         self.http_socket: HttpServerSocket
         self.fenced = asyncio.Event()
@@ -162,6 +165,8 @@ class Server:
         if succeeded:
             # Open connections still bring requests here: closing them makes their clients reconnect.
             await self.mcp.close()
+            if self.console is not None:
+                await self.console.close()
             await self.http_socket.close()
         await self.control.drain(self.settings.drain_s, succeeded=succeeded)
 
@@ -336,8 +341,22 @@ class Server:
                 trusted=settings.trusted_sources, origins=settings.cors_origins, forwarder=forwarder
             ),
         )
-        # Its streams stay open until it closes, so it closes before HTTP waits for their connections.
+        # Their streams stay open until they close, so they close before HTTP waits for their connections.
         self._parts.push_async_callback(self.mcp.close)
+        if settings.console:
+            console = Console(
+                self.services,
+                self.lifecycle,
+                ConsoleSettings(
+                    public_url=self.url,
+                    is_trusted=trusts(settings.trusted_sources),
+                    forwarder=forwarder,
+                    shown=shown_settings(settings),
+                ),
+            )
+            console.attach(app)
+            self.console = console
+            self._parts.push_async_callback(console.close)
         await self.http_socket.serve(app)
 
     def _forwarder(self) -> Forwarder | None:

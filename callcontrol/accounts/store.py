@@ -1,9 +1,9 @@
-"""Accounts and API keys."""
+"""Accounts, API keys, and sessions of the console."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -12,7 +12,7 @@ from callcontrol.database.encryption import seal, unseal
 from callcontrol.database.notifications import KEY, notify
 from callcontrol.database.rows import JSON_TUPLE, Codec, Part, Row, ValueTable, count
 from callcontrol.database.statements import to_micros, to_micros_or_none, to_moment, to_moment_or_none
-from callcontrol.database.tables.accounts import accounts, api_keys
+from callcontrol.database.tables.accounts import accounts, api_keys, console_sessions
 from callcontrol.models import Account, ApiKey, Service, StreamSecret
 
 _STREAM_SECRET: Final = accounts.c.stream_secret
@@ -179,3 +179,79 @@ def retire_key(connection: Connection, account_sid: str, key_id: str, moment: da
     )
     notify(connection, KEY, key_id)
     return changed.rowcount == 1
+
+
+TokenKind = Literal["link", "session"]
+
+
+def insert_token(
+    connection: Connection, token_hash: str, kind: TokenKind, key_id: str, now: datetime, expires_at: datetime
+) -> None:
+    """Write the token of a link or a session of the console, by its hash."""
+    connection.execute(
+        sa.insert(console_sessions).values(
+            token_hash=token_hash,
+            kind=kind,
+            key_id=key_id,
+            created_at=to_micros(now),
+            expires_at=to_micros(expires_at),
+        )
+    )
+
+
+def key_hash_of(connection: Connection, token_hash: str, kind: TokenKind, now: datetime) -> str | None:
+    """Hash of the key that a valid token stands for, or None."""
+    return connection.scalar(
+        sa.select(api_keys.c.key_hash)
+        .join(console_sessions, console_sessions.c.key_id == api_keys.c.key_id)
+        .where(
+            console_sessions.c.token_hash == token_hash,
+            console_sessions.c.kind == kind,
+            console_sessions.c.expires_at > to_micros(now),
+        )
+    )
+
+
+def use_link(connection: Connection, token_hash: str, now: datetime) -> str | None:
+    """Delete the token of a link and return its key's id; None without a valid one."""
+    used = (
+        sa.delete(console_sessions)
+        .where(
+            console_sessions.c.token_hash == token_hash,
+            console_sessions.c.kind == "link",
+            console_sessions.c.expires_at > to_micros(now),
+        )
+        .returning(console_sessions.c.key_id)
+    )
+    return connection.execute(used).scalars().first()
+
+
+def has_token(connection: Connection, token_hash: str) -> bool:
+    """Return True if a token exists."""
+    found = sa.select(console_sessions.c.kind).where(console_sessions.c.token_hash == token_hash)
+    return connection.scalar(found) is not None
+
+
+def delete_token(connection: Connection, token_hash: str) -> None:
+    """Delete a token."""
+    connection.execute(sa.delete(console_sessions).where(console_sessions.c.token_hash == token_hash))
+
+
+def delete_older_sessions(connection: Connection, key_id: str, kept: int) -> None:
+    """Delete all but the newest sessions of a key."""
+    of_key = sa.and_(console_sessions.c.key_id == key_id, console_sessions.c.kind == "session")
+    newest = (
+        sa.select(console_sessions.c.token_hash)
+        .where(of_key)
+        .order_by(console_sessions.c.created_at.desc())
+        .limit(kept)
+    )
+    connection.execute(
+        sa.delete(console_sessions).where(of_key, console_sessions.c.token_hash.not_in(newest))
+    )
+
+
+def delete_expired_tokens(connection: Connection, now: datetime) -> int:
+    """Delete expired tokens; returns their number."""
+    expired = console_sessions.c.expires_at <= to_micros(now)
+    return connection.execute(sa.delete(console_sessions).where(expired)).rowcount

@@ -73,6 +73,14 @@ class LegParams(NamedTuple):
 NO_PARAMS: Final = LegParams()
 
 
+class LegView(NamedTuple):
+    """A leg as people see it; ``party`` is the address that was dialled, None for a caller."""
+
+    leg: LegId
+    state: str
+    party: str | None
+
+
 class Leg(Machine[LegState]):
     """Common part of both kinds of leg; no I/O, no clock."""
 
@@ -85,6 +93,10 @@ class Leg(Machine[LegState]):
         """True while the leg is answered and not over."""
         self.over = False
         """True after the leg has ended."""
+
+    def view(self) -> LegView:
+        """Return the leg as people see it."""
+        return LegView(self.id, self.state.name.lower(), None)
 
     def handle(self, what: LegInput, params: LegParams = NO_PARAMS) -> list[Effect]:
         """Handle one input and return the effects; inputs without a rule in this state do nothing."""
@@ -120,6 +132,10 @@ class OutboundLeg(Leg):
         self.attempt = attempt
         self.party = party
         self._peer_leg = peer_leg
+
+    def view(self) -> LegView:
+        """Return the leg as people see it."""
+        return LegView(self.id, self.state.name.lower(), str(self.party.target))
 
     def _dial(self, params: LegParams) -> Iterator[Effect]:
         yield DialLeg(self.id, self.attempt, self.party, self._peer_leg)

@@ -8,7 +8,7 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.errors import SchemaTooNew
 
-HEAD: Final = "0035"
+HEAD: Final = "0036"
 """Newest revision; a test compares it with the migration scripts."""
 
 # An arbitrary number, equal in every process that migrates the database.

@@ -178,7 +178,12 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class CallFilter:
-    """Filter of a list of calls; ``start`` (inclusive) and ``end`` (exclusive) apply to ``created_at``."""
+    """
+    Filter of a list of calls; ``start`` (inclusive) and ``end`` (exclusive) apply to ``created_at``.
+
+    ``text`` occurs in one of the numbers or the Call-ID; ``cause`` is a hangup cause. A ``product`` of ``""``
+    stands for calls of the call interface.
+    """
 
     status: CallStatus | None = None
     direction: Direction | None = None
@@ -186,3 +191,7 @@ class CallFilter:
     to: str | None = None
     start: datetime | None = None
     end: datetime | None = None
+    text: str | None = None
+    cause: str | None = None
+    carrier_sid: str | None = None
+    product: str | None = None

@@ -158,7 +158,15 @@ class KeyService:
             Unauthorized: The key is malformed, unknown or revoked, or its account is not active.
         """
         rules.check_form(key)
-        key_hash = rules.hash_key(key)
+        return await self.authenticate_hash(rules.hash_key(key))
+
+    async def authenticate_hash(self, key_hash: str) -> Principal:
+        """
+        Return the principal of a key that was authenticated before, by its hash.
+
+        Raises:
+            Unauthorized: The key is unknown or revoked, or its account is not active.
+        """
         now = asyncio.get_running_loop().time()
         cached = self._cache.get(key_hash)
         if cached is None or cached.until <= now:

@@ -16,6 +16,7 @@ from sqlalchemy.exc import ArgumentError
 from callcontrol.accounts.aio.accounts import AccountService
 from callcontrol.accounts.aio.keys import KeyService
 from callcontrol.accounts.aio.managed_keys import ManagedKeys
+from callcontrol.accounts.aio.sessions import ConsoleSessions
 from callcontrol.agents.aio.service import AgentService, StreamSettingsService
 from callcontrol.agents.aio.transcripts import TranscriptStore
 from callcontrol.aio.tokens import utc_now
@@ -150,10 +151,11 @@ class Storage:
         places: Counts legs at trunks with limits; None on SQLite, where limits are counted in memory.
         conferences: Nodes that have conferences; None on SQLite, where this one has all.
         housekeeper: Deletes expired rows.
-        calls, messages, uploads, transcripts, wallet, accounts, keys, managed_keys, assistant_keys, numbers,
-            masking_numbers, masking_sessions, masking_settings, masking_logs, masking_webhooks,
-            assistant_webhooks, webhook_endpoints, applications, agents, trunks, trunk_numbers, call_logs,
-            subscriptions, campaigns, contacts, contact_lists, idempotency: The services.
+        calls, messages, uploads, transcripts, wallet, accounts, keys, managed_keys, assistant_keys,
+            console_sessions, numbers, masking_numbers, masking_sessions, masking_settings, masking_logs,
+            masking_webhooks, assistant_webhooks, webhook_endpoints, applications, agents, trunks,
+            trunk_numbers, call_logs, subscriptions, campaigns, contacts, contact_lists,
+            idempotency: The services.
     """
 
     def __init__(self, database: Database, secrets: SecretBox, settings: StorageSettings) -> None:
@@ -197,6 +199,7 @@ class Storage:
         self.keys = KeyService(database, self.writer)
         self.managed_keys = ManagedKeys(self.keys, partial(tool_names, database))
         self.assistant_keys = AssistantKeys(self.keys)
+        self.console_sessions = ConsoleSessions(database, self.writer, self.keys)
         self.accounts = AccountService(database, self.writer, self.keys, self.directory.refresh)
         self.numbers = NumberService(
             database, self.writer, self.directory, self.destinations, allowed_countries
@@ -232,7 +235,7 @@ class Storage:
         self.housekeeper = Housekeeper(
             self.writer,
             self.idempotency,
-            [self.forget_passwords, self.masking_sessions.sweep],
+            [self.forget_passwords, self.masking_sessions.sweep, self.console_sessions.sweep],
             settings.webhooks_kept,
         )
 

@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
+from ipaddress import IPv4Network, IPv6Network
 from math import ceil
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from callcontrol.calls.aio.runner import CallRunner
 from callcontrol.calls.hangup_cause import EXCHANGE_ROUTING_ERROR
 from callcontrol.calls.inbound import Arrival, Invitation, origin_for, receive, wanted_events
 from callcontrol.calls.records.metrics import CallMetrics
-from callcontrol.directory.directory import Directory
+from callcontrol.directory.directory import Directory, plain_address
 from callcontrol.errors import DomainError
 from callcontrol.ids import CallSid
 from callcontrol.models import CallRecord
@@ -232,3 +233,19 @@ def take_replacement(
         session.reject(603)
     else:
         runner.replace(leg_ref[1], session, origin, Received.of(session.request.headers))
+
+
+def trust_of(routes: Directory, trusted: Collection[IPv4Network | IPv6Network]) -> Callable[[str], bool]:
+    """Return the test for trusted sources: the gateways of every carrier, and the trusted networks."""
+    networks = tuple(trusted)
+    if not networks:
+        return routes.knows_host
+
+    def is_trusted(host: str) -> bool:
+        address = plain_address(host)
+        return routes.knows_host(host) or (
+            address is not None
+            and any(address.version == network.version and address in network for network in networks)
+        )
+
+    return is_trusted

@@ -17,7 +17,7 @@ from callcontrol.calls.aio.places import LegPlaces
 from callcontrol.calls.aio.sip_legs import SipLegs
 from callcontrol.calls.aio.sip_trace import on_net_key
 from callcontrol.calls.aio.transfers import TRANSFER_EFFECTS, TransferPerformer
-from callcontrol.calls.effects import Effect, media, records, signalling, transfers
+from callcontrol.calls.effects import Effect, agent, instructions, media, records, signalling, transfers
 from callcontrol.calls.events import Event
 from callcontrol.calls.events.answers import ReserveExtended, ReserveRefused, RouteFound, RouteRefused
 from callcontrol.calls.events.legs import LegCancelled, LegFailed, LegRefused, MediaConnected, OfferTaken
@@ -31,6 +31,7 @@ from callcontrol.calls.hangup_cause import (
 )
 from callcontrol.calls.product import ProductPolicy
 from callcontrol.calls.recording import READY
+from callcontrol.calls.records.journal import EntryKind, JournalEntry
 from callcontrol.errors import (
     DomainError,
     Forbidden,
@@ -91,6 +92,10 @@ class Performer:
 
     def perform(self, effect: Effect) -> None:
         """Perform one effect; its outcome is posted to the mailbox."""
+        noted = STEPS_OF_EFFECTS.get(type(effect))
+        if noted is not None:
+            name, details = noted(effect)
+            self._note("step", name, details)
         known = EFFECTS.get(type(effect))
         if known is None:
             self._context.services.features.effects[type(effect)](self._call, effect)
@@ -128,6 +133,10 @@ class Performer:
             self._record, name, details or {}, event_id=new_id(), at=utc_now(), shown=shown
         )
         return [made] if made is not None else []
+
+    def _note(self, kind: EntryKind, name: str, details: Mapping[str, Any]) -> None:
+        entry = JournalEntry(utc_now(), kind, name, details)
+        self._context.services.calls.journal.note(self._record.call_sid, entry)
 
     def _events(self, name: str, details: Any, shown: Any) -> list[PublishedEvent]:
         """Return an event for the customer, and for its subscribers."""
@@ -313,6 +322,8 @@ class Performer:
 
     def _save(self, effect: records.Save) -> None:
         services, events = self._context.services, list[PublishedEvent]()
+        if effect.event is not None:
+            self._note("event", effect.event, effect.details)
         if effect.event == READY and services.uploads is not None:
             services.uploads.add(self._record, effect.details)
         elif effect.event is not None:
@@ -331,6 +342,7 @@ class Performer:
         record.price_paise = effect.charge_paise
         record.quality = self.media.quality()
         events = self.event("call.completed")
+        self._note("event", "call.completed", {"hangup_cause": record.hangup_cause})
         self._context.services.calls.finish(record, charge_paise=effect.charge_paise, events=events)
         if TransferPerformer in self._parts:
             self._parts[TransferPerformer].release()
@@ -384,6 +396,26 @@ _OWN_EFFECTS: Final[dict[type[Effect], Callable[[Performer, Any], None]]] = {
     records.Transcribe: Performer._transcribe,
     records.Finish: Performer._finish,
 }
+STEPS_OF_EFFECTS: Final[Mapping[type[Effect], Callable[[Any], tuple[str, Mapping[str, Any]]]]] = {
+    media.PlayAudio: lambda effect: ("play", {"leg": effect.leg, "url": effect.url}),
+    media.PlaySounds: lambda effect: ("play", {"leg": effect.leg}),
+    # Neither a text nor digits: they may be a secret of the parties.
+    media.Speak: lambda effect: ("say", {"leg": effect.leg, "language": effect.language}),
+    media.SendDigits: lambda effect: ("send_digits", {"leg": effect.leg, "count": len(effect.digits)}),
+    media.StartRecording: lambda effect: ("record", {"leg": effect.leg, "channels": effect.channels}),
+    media.StartMessage: lambda effect: ("record_message", {"leg": effect.leg}),
+    media.LinkMedia: lambda effect: ("bridge", {"leg": effect.leg, "other": effect.other}),
+    media.EnterConference: lambda effect: ("conference", {"leg": effect.leg, "name": effect.name}),
+    agent.OpenAgent: lambda effect: ("stream", {"url": effect.choice.url, "stream_sid": effect.stream_sid}),
+    agent.StopAgent: lambda effect: ("stream_end", {"reason": effect.reason}),
+    instructions.AskWebhook: lambda effect: (
+        "ask",
+        {"url": effect.url, "method": effect.method, "event": effect.event},
+    ),
+    signalling.DialLeg: lambda effect: ("dial", {"leg": effect.leg}),
+}
+"""Name and details of the entry in the journal for the effects that are steps of a call."""
+
 Perform = Callable[[Any, Any], None]
 TABLES: Final[tuple[tuple[type[EffectPerformer] | None, Mapping[type[Effect], Perform]], ...]] = (
     (None, _OWN_EFFECTS),

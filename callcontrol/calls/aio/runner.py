@@ -21,6 +21,7 @@ from callcontrol.calls.effects import Effect
 from callcontrol.calls.events import Event
 from callcontrol.calls.events.commands import HangupRequested, LiveCommand
 from callcontrol.calls.hangup_cause import BALANCE_EXHAUSTED, NORMAL_TEMPORARY_FAILURE, ORIGINATOR_CANCEL
+from callcontrol.calls.leg import LegView
 from callcontrol.calls.live import control
 from callcontrol.calls.records.end import close_record
 from callcontrol.errors import DomainError, InsufficientBalance, ServiceUnavailable
@@ -89,6 +90,11 @@ class CallRunner:
     def media(self) -> MediaLegs:
         """Media of the call's legs, to link them with another call's."""
         return self._performer.media
+
+    @property
+    def legs(self) -> Sequence[LegView]:
+        """The legs of the call that are not over."""
+        return [leg.view() for leg in self._machine.legs.values() if not leg.over]
 
     @property
     def over(self) -> bool:

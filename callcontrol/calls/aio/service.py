@@ -7,17 +7,16 @@ All calls of a process: the entry point for the API above and for SIP below.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from datetime import datetime
-from ipaddress import IPv4Network, IPv6Network
 from typing import Any, Final
 
 from callcontrol.aio.tokens import utc_now
 from callcontrol.calls.aio.context import CallContext, CallControlSettings, CallServices
 from callcontrol.calls.aio.crash_recovery import CrashRecovery
 from callcontrol.calls.aio.host_limits import REASONS
-from callcontrol.calls.aio.inbound import Arrivals
+from callcontrol.calls.aio.inbound import Arrivals, trust_of
 from callcontrol.calls.aio.media.conferences import Conferences
 from callcontrol.calls.aio.media.leg import MediaSettings
 from callcontrol.calls.aio.media.prompts import AudioSource, load_hold_music
@@ -39,7 +38,6 @@ from callcontrol.calls.records.metrics import CallMetrics
 from callcontrol.calls.records.quality import QualityMetrics
 from callcontrol.calls.requests import CallMetadata, CreateCall
 from callcontrol.clock import WallClock
-from callcontrol.directory.directory import Directory, plain_address
 from callcontrol.errors import (
     CallEnded,
     Conflict,
@@ -113,7 +111,7 @@ class CallControl:
                 answer_unknown_sources=answers,
                 fronts=tuple(str(network) for network in settings.fronts),
             ),
-            _trust(services.routes, (*settings.trusted_sources, *settings.fronts)),
+            trust_of(services.routes, (*settings.trusted_sources, *settings.fronts)),
         )
         self._arrivals = Arrivals(
             settings,
@@ -382,6 +380,10 @@ class CallControl:
         """SIP messages of a call in wire order; empty when the trace is no longer kept."""
         return self._traces.of(call_sid)
 
+    def active(self, call_sid: str) -> CallRunner | None:
+        """Return the task of a call that is not over; None for any other."""
+        return self._runners.get(call_sid)
+
     @property
     def conferences(self) -> Conferences:
         """Conferences of this node."""
@@ -578,19 +580,3 @@ class CallControl:
         assert self.hep is not None
         self._traces.note(record)
         self.hep.send(record)
-
-
-def _trust(routes: Directory, trusted: Collection[IPv4Network | IPv6Network]) -> Callable[[str], bool]:
-    """Return the test for trusted sources: the gateways of every carrier, and the trusted networks."""
-    networks = tuple(trusted)
-    if not networks:
-        return routes.knows_host
-
-    def is_trusted(host: str) -> bool:
-        address = plain_address(host)
-        return routes.knows_host(host) or (
-            address is not None
-            and any(address.version == network.version and address in network for network in networks)
-        )
-
-    return is_trusted

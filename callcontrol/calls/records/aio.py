@@ -18,6 +18,7 @@ from callcontrol.aio.tokens import utc_now
 from callcontrol.calls.product import CallAttachment, Products
 from callcontrol.calls.records.cdr import Cdr, CdrFilter
 from callcontrol.calls.records.end import missed_call
+from callcontrol.calls.records.journal import CallJournal
 from callcontrol.calls.records.store import calls, orphaned_dialogs
 from callcontrol.calls.records.store import lists as call_lists
 from callcontrol.calls.records.store.transactions import CallTransactions, EventOutbox, NewCall
@@ -73,6 +74,10 @@ class CallStore:
         self._pager = Pager(call_lists.LISTING)
         self._public_url = public_url
         self._places = places
+        self.journal = CallJournal()
+        """Journal of the calls of this process."""
+        self.watcher: Callable[[CallRecord], None] | None = None
+        """Called with each record that is new or has changed, while somebody watches calls."""
         writer.attach(self)
 
     @property
@@ -136,6 +141,8 @@ class CallStore:
             choice = await self._writer.commit(insert, undo=undo)
         if published:
             self._outbox.committed(published)
+        if self.watcher is not None:
+            self.watcher(record)
         return choice
 
     def _makes_room(self, limit: str | None, account_sid: str, choices: Sequence[Limits]) -> bool:
@@ -153,6 +160,8 @@ class CallStore:
         self._held.events.extend(events)
         urgency: Urgency = "soon" if events else "lazy"
         self._writer.schedule_flush(self, "now" if len(self._held.records) >= _MANY else urgency)
+        if self.watcher is not None:
+            self.watcher(record)
 
     def finish(
         self, record: CallRecord, *, charge_paise: int = 0, events: Sequence[PublishedEvent] = ()

@@ -1,4 +1,4 @@
-"""Accounts and API keys."""
+"""Accounts, API keys, and sessions of the console."""
 
 from typing import Final
 
@@ -49,3 +49,17 @@ api_keys: Final = sa.Table(
     text("environment"),
 )
 sa.Index("ix_api_keys_account_sid", api_keys.c.account_sid)
+
+console_sessions: Final = sa.Table(
+    "console_sessions",
+    metadata,
+    # The token itself is in the cookie of one browser, or in a link that was printed, and nowhere else.
+    sa.Column("token_hash", sa.Text, primary_key=True),
+    # "link" for one that opens a session once, "session" for a session.
+    text("kind", nullable=False),
+    sa.Column("key_id", sa.Text, sa.ForeignKey("api_keys.key_id"), nullable=False),
+    whole("created_at", nullable=False),
+    whole("expires_at", nullable=False),
+)
+sa.Index("ix_console_sessions_key_id", console_sessions.c.key_id, console_sessions.c.created_at)
+sa.Index("ix_console_sessions_expires_at", console_sessions.c.expires_at)

@@ -29,7 +29,7 @@ def conditions(account_sid: str, query: CallFilter) -> Sequence[Condition]:
         found = [mine, *(column == value for column, value in wanted.items())]
         if query.status is not None:
             found.append(calls.c.outcome == query.status.value)
-        return found
+        return [*found, *_narrower(query)]
     # Active calls are few and have an index of their own. The other columns are wrapped, so that no planner
     # chooses one of the long indexes for them.
     return [
@@ -37,7 +37,29 @@ def conditions(account_sid: str, query: CallFilter) -> Sequence[Condition]:
         calls.c.ended_at.is_(None),
         calls.c.status == query.status.value,
         *(sa.func.coalesce(column, "") == value for column, value in wanted.items()),
+        *_narrower(query),
     ]
+
+
+def _narrower(query: CallFilter) -> list[sa.ColumnElement[bool]]:
+    """Return conditions that have no index: they are tried on the rows that the others find."""
+    found: list[sa.ColumnElement[bool]] = []
+    if query.text is not None:
+        found.append(_contains(query.text))
+    if query.cause is not None:
+        found.append(calls.c.hangup_cause == query.cause)
+    if query.carrier_sid is not None:
+        found.append(calls.c.carrier_sid == query.carrier_sid)
+    if query.product is not None:
+        found.append(sa.func.coalesce(calls.c.product, "") == query.product)
+    return found
+
+
+def _contains(text: str) -> sa.ColumnElement[bool]:
+    """Return the condition of a text in one of the numbers or the Call-ID."""
+    columns = (calls.c.from_number, calls.c.to_number, calls.c.sip_call_id)
+    occurs = (column.icontains(each, autoescape=True) for column in columns for each in searched(text))
+    return sa.or_(*occurs)
 
 
 _QUALITY = ("codec", "mos", "jitter_ms", "packet_loss_pct")
@@ -91,11 +113,7 @@ def cdr_conditions(account_sid: str, query: CdrFilter) -> list[sa.ColumnElement[
     if query.carrier_sid is not None:
         wanted.append(calls.c.carrier_sid == query.carrier_sid)
     if query.text is not None:
-        columns = (calls.c.from_number, calls.c.to_number, calls.c.sip_call_id)
-        occurs = (
-            column.icontains(text, autoescape=True) for column in columns for text in searched(query.text)
-        )
-        wanted.append(sa.or_(*occurs))
+        wanted.append(_contains(query.text))
     return wanted
 
 

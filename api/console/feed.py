@@ -1,0 +1,229 @@
+"""
+Events for the pages of the console that are open.
+
+Nothing is done while no page is open: the feed then hears of no call. Changes of calls are gathered for a
+moment, so that many of them cost one message for each page, and are encoded once for all pages of an account.
+A page that reads too slowly, or that has missed events, is told to load its contents anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from callcontrol.aio.tasks import ended
+from callcontrol.aio.tokens import new_id
+from callcontrol.bootstrap.aio.services import Services
+from callcontrol.clock import timestamp
+from callcontrol.errors import ServiceUnavailable
+from callcontrol.models import CallRecord
+
+__all__ = ["MAX_PAGES", "Feed", "Subscription", "call_summary"]
+
+MAX_PAGES: Final = 1000
+"""Pages that may be open at the same time, over all accounts."""
+
+_GATHER_S: Final = 0.4
+_LOOK_AGAIN_S: Final = 5.0
+_KEPT: Final = 64
+"""Messages that are kept for pages that have lost their connection, and that wait for a slow one."""
+
+
+def call_summary(record: CallRecord) -> dict[str, Any]:
+    """Return the fields of a call that lists show."""
+    return {
+        "call_sid": record.call_sid,
+        "direction": record.direction,
+        "from": record.from_,
+        "to": record.to,
+        "status": record.status.value,
+        "active": not record.status.ended,
+        "product": record.product,
+        "created_at": timestamp(record.created_at),
+        "answered_at": timestamp(record.answered_at),
+        "ended_at": timestamp(record.ended_at),
+        "hangup_cause": record.hangup_cause,
+        "stream": record.stream.state if record.stream else None,
+    }
+
+
+class Subscription:
+    """Messages for one page, in order; `call_sid` limits them to a call."""
+
+    def __init__(self, call_sid: str | None) -> None:
+        self.call_sid = call_sid
+        self._messages: deque[bytes] = deque()
+        self._ready = asyncio.Event()
+        self._over = False
+
+    def put(self, message: bytes) -> None:
+        """Queue a message; when too many wait, all of them become one that asks to load anew."""
+        if len(self._messages) >= _KEPT:
+            self._messages.clear()
+            message = _REFRESH
+        self._messages.append(message)
+        self._ready.set()
+
+    def end(self) -> None:
+        """End the messages."""
+        self._over = True
+        self._ready.set()
+
+    async def next(self, timeout_s: float) -> bytes | None:
+        """Wait for messages and return all of them; empty after the time, None at the end."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._ready.wait()
+        except TimeoutError:
+            return b""
+        if self._over:
+            return None
+        self._ready.clear()
+        found = b"".join(self._messages)
+        self._messages.clear()
+        return found
+
+
+class _Channel:
+    """The open pages of one account, what has changed since the last messages, and the last messages."""
+
+    def __init__(self) -> None:
+        self.pages: set[Subscription] = set()
+        self.changed: dict[str, CallRecord] = {}
+        self.kept: deque[tuple[int, frozenset[str], bytes]] = deque(maxlen=_KEPT)
+
+
+_REFRESH: Final = b"event: refresh\ndata: {}\n\n"
+
+
+class Feed:
+    """Changes of calls, for the pages that are open."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        # Numbers of messages mean nothing to another process: its pages load anew.
+        self._process = new_id()
+        self._number = 0
+        self._channels: dict[str, _Channel] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._closed = False
+
+    @property
+    def pages(self) -> int:
+        """Number of open pages."""
+        return sum(len(channel.pages) for channel in self._channels.values())
+
+    @asynccontextmanager
+    async def subscribe(
+        self, account_sid: str, call_sid: str | None, last_id: str | None
+    ) -> AsyncIterator[Subscription]:
+        """
+        Subscribe a page to the calls of an account, or to one of them, until the block ends.
+
+        With `last_id` it gets the messages after that one, or is told to load anew.
+
+        Raises:
+            ServiceUnavailable: Too many pages are open, or the server is stopping.
+        """
+        if self._closed or self.pages >= MAX_PAGES:
+            raise ServiceUnavailable("No further page can be kept up to date; try again.", retry_after_s=5)
+        channel = self._channels.setdefault(account_sid, _Channel())
+        subscription = Subscription(call_sid)
+        channel.pages.add(subscription)
+        self._watch()
+        subscription.put(self._hello(channel, subscription, last_id))
+        try:
+            yield subscription
+        finally:
+            channel.pages.discard(subscription)
+            if not channel.pages:
+                del self._channels[account_sid]
+            if not self._channels:
+                self._unwatch()
+
+    async def close(self) -> None:
+        """End all subscriptions."""
+        self._closed = True
+        for channel in self._channels.values():
+            for page in channel.pages:
+                page.end()
+        self._unwatch()
+        task, self._task = self._task, None
+        await ended(task)
+
+    # --- hearing of calls -----------------------------------------------------------------------------------
+
+    def _watch(self) -> None:
+        calls = self._services.storage.calls
+        calls.watcher, calls.journal.watcher = self._changed, self._noted
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._run(), name="console-feed")
+
+    def _unwatch(self) -> None:
+        calls = self._services.storage.calls
+        calls.watcher = calls.journal.watcher = None
+
+    def _changed(self, record: CallRecord) -> None:
+        channel = self._channels.get(record.account_sid)
+        if channel is not None:
+            channel.changed[record.call_sid] = record
+
+    def _noted(self, call_sid: str) -> None:
+        runner = self._services.calls.active(call_sid)
+        if runner is not None:
+            self._changed(runner.record)
+
+    # --- telling pages --------------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        """Tell the pages what has changed, until none is open."""
+        looked_s = 0.0
+        while self._channels:
+            await asyncio.sleep(_GATHER_S)
+            for channel in list(self._channels.values()):
+                self._tell(channel)
+            looked_s += _GATHER_S
+            # Calls of other servers are not heard here.
+            if looked_s >= _LOOK_AGAIN_S and self._services.storage.database.shared is not None:
+                looked_s = 0.0
+                for channel in list(self._channels.values()):
+                    for page in channel.pages:
+                        page.put(_REFRESH)
+
+    def _tell(self, channel: _Channel) -> None:
+        if not channel.changed:
+            return
+        changed, channel.changed = channel.changed, {}
+        summaries = {call_sid: call_summary(record) for call_sid, record in changed.items()}
+        self._number += 1
+        message = self._message({"calls": list(summaries.values())})
+        channel.kept.append((self._number, frozenset(summaries), message))
+        for page in channel.pages:
+            if page.call_sid is None:
+                page.put(message)
+            elif page.call_sid in summaries:
+                page.put(self._message({"calls": [summaries[page.call_sid]]}))
+
+    def _message(self, data: Mapping[str, Any]) -> bytes:
+        text = json.dumps(data, separators=(",", ":"))
+        return f"id: {self._process}.{self._number}\nevent: calls\ndata: {text}\n\n".encode()
+
+    def _hello(self, channel: _Channel, page: Subscription, last_id: str | None) -> bytes:
+        """First message of a page: its place, and what it has missed."""
+        place = f"retry: 1000\nid: {self._process}.{self._number}\nevent: hello\ndata: {{}}\n\n".encode()
+        if last_id is None:
+            return place
+        process, _, number = last_id.partition(".")
+        if process != self._process or not number.isdecimal() or len(number) > 15:
+            return place + _REFRESH
+        seen = int(number)
+        missed = [kept for kept in channel.kept if kept[0] > seen]
+        first = channel.kept[0][0] if channel.kept else None
+        complete = seen == self._number or (first is not None and first <= seen + 1)
+        if not complete or page.call_sid is not None:
+            return place + _REFRESH
+        return b"".join(message for _, _, message in missed) + place

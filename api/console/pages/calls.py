@@ -1,0 +1,93 @@
+"""The list of calls: search by number, time, status, cause, trunk and product."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
+
+from aiohttp import web
+
+from api.console.page import Navigation, Pages
+from api.console.visit import HOME, Visit
+from api.http.cursor import read_cursor, write_cursor
+from api.http.time_ranges import time_span
+from callcontrol.aio.tokens import utc_now
+from callcontrol.errors import DomainError
+from callcontrol.models import CallFilter, CallStatus, Carrier, Direction
+
+__all__ = ["pages"]
+
+PATH: Final = f"{HOME}/calls"
+PER_PAGE: Final = 50
+
+_LISTED: Final = "calls"
+_DIRECTIONS: Final[dict[str, Direction]] = {"inbound": "inbound", "outbound": "outbound"}
+_FIELDS: Final = ("text", "status", "direction", "cause", "trunk", "product", "start", "end")
+_PRODUCTS: Final = ("masking", "otp", "assistant")
+_NO_PRODUCT: Final = "calls"
+# Without an index a text is looked for in every row of the time, so there is always one.
+_SEARCHED: Final = timedelta(days=31)
+
+pages = Pages("calls", scope="calls.read", nav=Navigation("calls", 20, PATH))
+
+
+@pages.get(PATH)
+async def list_calls(visit: Visit) -> web.StreamResponse:
+    """Show a page of calls, newest first."""
+    wanted, cursor = visit.queries(*_FIELDS), visit.query("cursor")
+    trunks = await trunks_of(visit)
+    shown = {
+        "wanted": wanted,
+        "searched": any(wanted.values()),
+        "trunks": trunks,
+        "statuses": list(CallStatus),
+        "products": [_NO_PRODUCT, *_PRODUCTS],
+    }
+    try:
+        place = read_cursor(_LISTED, cursor) if cursor else None
+        page = await visit.services.calls.list_calls(
+            visit.account_sid, filter_of(wanted), 1, PER_PAGE, after=place
+        )
+    except DomainError as refusal:
+        return visit.show_invalid("calls.html", refusal, calls=[], newest=None, older=None, **shown)
+    following = write_cursor(_LISTED, page.after)
+    return visit.show(
+        "calls.html",
+        calls=page.items,
+        newest=visit.address(**wanted) if place else None,
+        older=visit.address(**wanted, cursor=following) if following else None,
+        **shown,
+    )
+
+
+async def trunks_of(visit: Visit) -> Sequence[Carrier]:
+    """Trunks of the account, for choices; none without the right to see them."""
+    if not visit.may("trunks.read"):
+        return []
+    return (await visit.services.trunks.list_carriers(visit.account_sid, 1, 100)).items
+
+
+def filter_of(wanted: dict[str, str]) -> CallFilter:
+    """
+    Convert the fields of the search; unknown values of a choice are no filter.
+
+    Raises:
+        ValidationFailed: A date is none, or the end is before the start.
+    """
+    start, end = time_span(wanted["start"] or None, wanted["end"] or None, ("start", "end"))
+    if wanted["text"] and start is None:
+        # From a full hour, so that all pages of a search have the same time.
+        start = (end or utc_now().replace(minute=0, second=0, microsecond=0)) - _SEARCHED
+    statuses = {status.value: status for status in CallStatus}
+    product = wanted["product"]
+    return CallFilter(
+        status=statuses.get(wanted["status"]),
+        direction=_DIRECTIONS.get(wanted["direction"]),
+        start=start,
+        end=end,
+        text=wanted["text"] or None,
+        cause=wanted["cause"] or None,
+        carrier_sid=wanted["trunk"] or None,
+        product="" if product == _NO_PRODUCT else product or None,
+    )

@@ -1,0 +1,44 @@
+// What every page has: the menu on narrow screens, local times, questions before deletions, buttons that copy.
+const zone = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+
+export function showTimes(root = document) {
+  for (const element of root.querySelectorAll("time[datetime]:not([data-shown])")) {
+    const at = new Date(element.dateTime);
+    if (Number.isNaN(at.getTime())) continue;
+    element.title = element.dateTime;
+    element.textContent = zone.format(at);
+    element.dataset.shown = "";
+  }
+}
+
+function menu() {
+  const button = document.querySelector("[data-menu]");
+  const rail = document.getElementById("pages");
+  button?.addEventListener("click", () => {
+    const open = rail.classList.toggle("open");
+    button.setAttribute("aria-expanded", String(open));
+  });
+}
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.dataset.confirm && !window.confirm(form.dataset.confirm)) {
+    event.preventDefault();
+    return;
+  }
+  // A second click would do it twice.
+  if (form.method === "post") setTimeout(() => form.querySelectorAll("button").forEach((it) => { it.disabled = true; }));
+});
+window.addEventListener("pageshow", () => document.querySelectorAll("form button").forEach((it) => { it.disabled = false; }));
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest?.("[data-copy]");
+  if (!button) return;
+  const label = button.textContent;
+  await navigator.clipboard.writeText(button.parentElement.querySelector("code").textContent);
+  button.textContent = button.dataset.copied;
+  setTimeout(() => { button.textContent = label; }, 1500);
+});
+
+menu();
+showTimes();

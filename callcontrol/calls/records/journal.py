@@ -1,0 +1,70 @@
+"""
+Journal of recent calls: events, steps and streams of each call with their times, for troubleshooting.
+
+It is kept in memory like the SIP trace, for recent calls only.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, Literal
+
+from callcontrol.ids import CallSid
+
+MAX_CALLS: Final = 500
+"""Calls whose entries are kept."""
+MAX_ENTRIES: Final = 200
+"""Entries that are kept of a call; later ones are dropped, and counted."""
+
+EntryKind = Literal["event", "step"]
+"""Kind of an entry: an event as webhooks report it, or something that the call does."""
+
+
+@dataclass(frozen=True, slots=True)
+class JournalEntry:
+    """One entry: its time, its name (``call.answered``, ``play``), and what belongs to it."""
+
+    at: datetime
+    kind: EntryKind
+    name: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class CallJournal:
+    """
+    Entries of recent calls, bounded in calls and in entries of each.
+
+    Attributes:
+        watcher: Called with the call of each new entry, while somebody watches calls.
+    """
+
+    def __init__(self, max_calls: int = MAX_CALLS, max_entries: int = MAX_ENTRIES) -> None:
+        self.watcher: Callable[[CallSid], None] | None = None
+        self._max_calls = max_calls
+        self._max_entries = max_entries
+        self._calls: OrderedDict[CallSid, list[JournalEntry]] = OrderedDict()
+        self._dropped: dict[CallSid, int] = {}
+
+    def note(self, call_sid: CallSid, entry: JournalEntry) -> None:
+        """Add an entry of a call."""
+        entries = self._calls.get(call_sid)
+        if entries is None:
+            entries = self._calls[call_sid] = []
+            if len(self._calls) > self._max_calls:
+                oldest, _ = self._calls.popitem(last=False)
+                self._dropped.pop(oldest, None)
+        if len(entries) < self._max_entries:
+            entries.append(entry)
+        else:
+            self._dropped[call_sid] = self._dropped.get(call_sid, 0) + 1
+        if self.watcher is not None:
+            self.watcher(call_sid)
+
+    def of(self, call_sid: CallSid) -> list[JournalEntry]:
+        """Entries of a call in order; empty when they are no longer kept."""
+        return list(self._calls.get(call_sid, ()))
+
+    def dropped(self, call_sid: CallSid) -> int:
+        """Number of entries of a call that were beyond the limit."""
+        return self._dropped.get(call_sid, 0)

@@ -1,0 +1,101 @@
+"""
+A real browser with the console open: Debian's Chromium, driven by playwright.
+
+It is headless, and the machine must have it: a test fails where it is missing, and says what to install.
+Everything here blocks, and the driver has an event loop of its own: no test of a module that opens a browser
+may be a coroutine.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+__all__ = ["DESKTOP", "PHONE", "Browsing", "Scheme", "open_browser", "violations"]
+
+Scheme = Literal["light", "dark"]
+
+DESKTOP = (1280, 860)
+PHONE = (390, 844)
+
+_PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+_AXE = Path(__file__).resolve().parents[1] / "browser" / "axe" / "axe.min.js"
+_TIMEOUT_MS = 30_000
+# Fake devices: a microphone that beeps, and no question for it.
+_ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-dev-shm-usage",
+    "--use-fake-device-for-media-stream",
+    "--use-fake-ui-for-media-stream",
+    "--autoplay-policy=no-user-gesture-required",
+)
+
+
+@dataclass
+class Browsing:
+    """A running browser."""
+
+    browser: Browser
+
+    @contextmanager
+    def person(
+        self, *, scheme: Scheme = "light", size: tuple[int, int] = DESKTOP, errors: Sequence[str] = ()
+    ) -> Iterator[Page]:
+        """
+        Open a page of a new person, without cookies, until the block ends.
+
+        The block fails if the page has reported an error, but for those that contain one of `errors`.
+        """
+        context = self.browser.new_context(
+            color_scheme=scheme,
+            viewport={"width": size[0], "height": size[1]},
+            locale="en-GB",
+            timezone_id="Asia/Kolkata",
+        )
+        context.set_default_timeout(_TIMEOUT_MS)
+        wrong: list[str] = []
+        context.on("weberror", lambda error: wrong.append(f"script: {error.error}"))
+        context.on("console", lambda line: wrong.append(line.text) if line.type == "error" else None)
+        try:
+            yield context.new_page()
+        finally:
+            context.close()
+        told = [line for line in wrong if not any(part in line for part in errors)]
+        assert told == [], told
+
+    def sign_in(self, page: Page, url: str, key: str) -> None:
+        """Sign in with an API key, and wait for the first page."""
+        page.goto(f"{url}/console/sign-in")
+        page.get_by_label("API key").fill(key)
+        page.get_by_role("button", name="Sign in").click()
+        page.wait_for_url(lambda there: "sign-in" not in there)
+
+
+def violations(page: Page) -> list[str]:
+    """Rules for accessibility (axe-core: WCAG 2.2 A and AA, best practices) that a page violates."""
+    page.evaluate(_AXE.read_text(encoding="utf-8"))
+    found: dict[str, Any] = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{rule['id']}: {node['target']} {node.get('failureSummary', '')}"
+        for rule in found["violations"]
+        for node in rule["nodes"]
+    ]
+
+
+@contextmanager
+def open_browser() -> Iterator[Browsing]:
+    """Run a browser until the block ends; fails where there is none."""
+    program = next((found for name in _PROGRAMS if (found := shutil.which(name))), None)
+    assert program is not None, "no Chromium; scripts/system-packages test installs it (apt: chromium)"
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=program, headless=True, args=list(_ARGUMENTS))
+        try:
+            yield Browsing(browser)
+        finally:
+            browser.close()

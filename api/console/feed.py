@@ -11,18 +11,19 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from callcontrol.aio.tasks import ended
 from callcontrol.aio.tokens import new_id
 from callcontrol.bootstrap.aio.services import Services
+from callcontrol.calls.leg import LegView
 from callcontrol.clock import timestamp
 from callcontrol.errors import ServiceUnavailable
 from callcontrol.models import CallRecord
 
-__all__ = ["MAX_PAGES", "Feed", "Subscription", "call_summary"]
+__all__ = ["MAX_PAGES", "Feed", "Subscription", "call_summary", "legs_of"]
 
 MAX_PAGES: Final = 1000
 """Pages that may be open at the same time, over all accounts."""
@@ -33,8 +34,8 @@ _KEPT: Final = 64
 """Messages that are kept for pages that have lost their connection, and that wait for a slow one."""
 
 
-def call_summary(record: CallRecord) -> dict[str, Any]:
-    """Return the fields of a call that lists show."""
+def call_summary(record: CallRecord, legs: Sequence[LegView] = ()) -> dict[str, Any]:
+    """Return the fields of a call that lists show, with the legs that it has now."""
     return {
         "call_sid": record.call_sid,
         "direction": record.direction,
@@ -48,7 +49,15 @@ def call_summary(record: CallRecord) -> dict[str, Any]:
         "ended_at": timestamp(record.ended_at),
         "hangup_cause": record.hangup_cause,
         "stream": record.stream.state if record.stream else None,
+        "node": record.node,
+        "legs": [leg._asdict() for leg in legs],
     }
+
+
+def legs_of(services: Services, call_sid: str) -> Sequence[LegView]:
+    """Return the legs of a call that is active on this node; none of any other."""
+    runner = services.calls.active(call_sid)
+    return () if runner is None else runner.legs
 
 
 class Subscription:
@@ -198,7 +207,10 @@ class Feed:
         if not channel.changed:
             return
         changed, channel.changed = channel.changed, {}
-        summaries = {call_sid: call_summary(record) for call_sid, record in changed.items()}
+        summaries = {
+            call_sid: call_summary(record, legs_of(self._services, call_sid))
+            for call_sid, record in changed.items()
+        }
         self._number += 1
         message = self._message({"calls": list(summaries.values())})
         channel.kept.append((self._number, frozenset(summaries), message))

@@ -65,6 +65,7 @@ class Pages:
 
     Attributes:
         name: Name of the module's texts.
+        under: Name of the module whose entry in the navigation these pages are under; by default its own.
         declared: The pages, in the order of their declaration.
     """
 
@@ -76,12 +77,14 @@ class Pages:
         writes: str | None = None,
         service: Service = "platform",
         nav: Navigation | None = None,
+        under: str | None = None,
     ) -> None:
         self.name = name
         self.scope = scope
         self.writes = writes or scope
         self.service = service
         self.nav = nav
+        self.under = under or name
         self.declared: list[Page] = []
 
     def get(self, path: str, *, public: bool = False) -> Callable[[Handler], Handler]:

@@ -118,6 +118,7 @@ def _environment() -> Environment:
         auto_reload=False,
     )
     environment.filters |= {"moment": _moment, "duration": duration, "rupees": rupees, "bytes": _size}
+    environment.policies["json.dumps_kwargs"] = {}
     environment.globals["common"] = texts_of("common")
     return environment
 

@@ -89,6 +89,10 @@ class Visit:
         """Texts of the page's module."""
         return texts_of(self.page.of.name)
 
+    def texts_of(self, name: str) -> Mapping[str, Any]:
+        """Texts of another module of pages, for a part that several share."""
+        return texts_of(name)
+
     def may(self, scope: str | None, service: Service = "platform") -> bool:
         """Return True if the session's key has a scope, and opens the service; always for None."""
         if self.signed_in is None:

@@ -27,7 +27,7 @@ from callcontrol.errors import (
 )
 from callcontrol.models import CallFilter, CallStatus
 
-__all__ = ["routes"]
+__all__ = ["call_request", "routes"]
 
 _ORIGINATE: dict[str, Any] = {
     "success": 201,
@@ -143,7 +143,7 @@ async def hangup_call(context: Context[NoBody, NoQuery]) -> Reply:
 
 
 async def _create(context: Context[Any, NoQuery]) -> Reply:
-    record = await context.services.calls.create_call(context.account_sid, _call_request(context.body))
+    record = await context.services.calls.create_call(context.account_sid, call_request(context.body))
     current_request().call_sid = record.call_sid
     return Reply(call_object(record))
 
@@ -160,7 +160,7 @@ def _filter(query: CallList) -> CallFilter:
     )
 
 
-def _call_request(body: CreateCall | CreateStreamCall) -> domain.CreateCall:
+def call_request(body: CreateCall | CreateStreamCall) -> domain.CreateCall:
     """Convert a body; the domain checks its values, and uses the same field names."""
     asked = body if isinstance(body, CreateCall) else None
     verbs = asked.verbs if asked is not None else None

@@ -10,6 +10,7 @@ from callcontrol.calls.effects.instructions import AskWebhook, StopAsking
 from callcontrol.calls.events import Event
 from callcontrol.calls.events.instructions import InstructionsFailed, InstructionsReceived
 from callcontrol.calls.records.call_form import form_fields
+from callcontrol.calls.records.journal import JournalEntry
 from callcontrol.egress.aio.http_client import CustomerHttpClient, NotAnswered
 from callcontrol.egress.requests import FormRequest, form_request
 from callcontrol.egress.url_policy import Destinations
@@ -93,7 +94,9 @@ class InstructionClient:
                 media_type, body = await self._client.ask(event, secrets, _form(call, effect))
             except NotAnswered as failure:
                 problem = failure
+                _note(call, effect, attempt, failure.http_status, failure.message)
             else:
+                _note(call, effect, attempt, 200, None)
                 return self._read(call, effect, media_type, body, attempt)
             if attempt < ATTEMPTS:
                 await asyncio.sleep(RETRY_AFTER_S)
@@ -120,6 +123,14 @@ class InstructionClient:
             message = refusal.message[:_MAX_ERRORS_CHARS]
             return InstructionsFailed(effect.number, "instruction", message, 200, attempt)
         return InstructionsReceived(effect.number, steps)
+
+
+def _note(
+    call: ActiveCall, effect: AskWebhook, attempt: int, status: int | None, problem: str | None
+) -> None:
+    details = {"url": effect.url, "attempt": attempt, "status": status, "problem": problem}
+    entry = JournalEntry(utc_now(), "step", "instructions", details)
+    call.context.services.calls.journal.note(call.record.call_sid, entry)
 
 
 def _form(call: ActiveCall, effect: AskWebhook) -> FormRequest | None:

@@ -182,7 +182,7 @@ class CallFilter:
     Filter of a list of calls; ``start`` (inclusive) and ``end`` (exclusive) apply to ``created_at``.
 
     ``text`` occurs in one of the numbers or the Call-ID; ``cause`` is a hangup cause. A ``product`` of ``""``
-    stands for calls of the call interface.
+    stands for calls of the call interface. ``active`` calls have not ended.
     """
 
     status: CallStatus | None = None
@@ -195,3 +195,4 @@ class CallFilter:
     cause: str | None = None
     carrier_sid: str | None = None
     product: str | None = None
+    active: bool = False

@@ -17,10 +17,10 @@ from callcontrol.database.aio.database import Database, outcome
 from callcontrol.database.aio.writer import Writer
 from callcontrol.egress.url_policy import WEB_SCHEMES, Destinations
 from callcontrol.errors import Conflict, DomainError, FieldError, NotFound, ValidationFailed
-from callcontrol.models import WebhookEvent
+from callcontrol.models import Delivery, WebhookEvent
 from callcontrol.webhooks.aio.outbox import Outbox
+from callcontrol.webhooks.store import deliveries, subscriptions
 from callcontrol.webhooks.store import publish as fan_out
-from callcontrol.webhooks.store import subscriptions
 from callcontrol.webhooks.subscriptions import (
     CALL_EVENTS,
     MAX_REPLAYED,
@@ -199,6 +199,12 @@ class SubscriptionService:
 
         await self._writer.flush_pending()
         return await self._database.read(read)
+
+    async def deliveries_of_call(self, account_sid: str, call_sid: str) -> Sequence[Delivery]:
+        """List the deliveries of a call's events, in order of publication; none of another account's call."""
+        await self._writer.flush_pending()
+        found = await self._database.read(lambda connection: deliveries.of_call(connection, call_sid))
+        return [delivery for delivery in found if delivery.event.account_sid == account_sid]
 
     async def replay(self, account_sid: str, subscription_id: str, delivery_id: str) -> Replayed:
         """

@@ -25,7 +25,8 @@ def conditions(account_sid: str, query: CallFilter) -> Sequence[Condition]:
         calls.c.to_number: query.to,
     }
     wanted = {column: value for column, value in equal.items() if value is not None}
-    if query.status is None or query.status.ended:
+    active = query.active or (query.status is not None and not query.status.ended)
+    if not active:
         found = [mine, *(column == value for column, value in wanted.items())]
         if query.status is not None:
             found.append(calls.c.outcome == query.status.value)
@@ -35,7 +36,7 @@ def conditions(account_sid: str, query: CallFilter) -> Sequence[Condition]:
     return [
         mine,
         calls.c.ended_at.is_(None),
-        calls.c.status == query.status.value,
+        *([] if query.status is None else [calls.c.status == query.status.value]),
         *(sa.func.coalesce(column, "") == value for column, value in wanted.items()),
         *_narrower(query),
     ]

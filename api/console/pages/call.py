@@ -1,0 +1,122 @@
+"""A call: its facts, its time axis, its recording, and what can be exported."""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, Final
+
+from aiohttp import web
+from pydantic_core import to_json
+
+from api.console.page import Pages
+from api.console.pcap import capture
+from api.console.rendering import HEADERS
+from api.console.timeline import timeline_of
+from api.console.visit import HOME, Visit
+from api.console.waveform import Unreadable, read_waveform
+from api.http.files import PrivateFile, send_object
+from callcontrol.errors import Forbidden, NodeUnreachable, NotFound
+from callcontrol.models import CallRecord
+
+__all__ = ["pages"]
+
+_ONE: Final = f"{HOME}/calls/{{sid}}"
+
+pages = Pages("call", scope="calls.read", writes="calls.write", under="calls")
+
+
+async def _call(visit: Visit) -> CallRecord:
+    """
+    Call of the path.
+
+    Raises:
+        NotFound: There is no such call of this account; it may be another's.
+    """
+    try:
+        return await visit.services.calls.get_call(visit.account_sid, visit.sid())
+    except Forbidden:
+        raise NotFound("Your account has no such call.") from None
+
+
+@pages.get(_ONE)
+async def show(visit: Visit) -> web.StreamResponse:
+    """Show a call; a script draws its time axis and keeps it up to date."""
+    record = await _call(visit)
+    carrier = visit.storage.directory.carrier(record.carrier_sid) if record.carrier_sid else None
+    # The name of a trunk of the platform is the operator's.
+    trunk = carrier.name if carrier is not None and carrier.account_sid == record.account_sid else None
+    return visit.show("call.html", call=record, trunk=trunk, writes=visit.may("calls.write"))
+
+
+@pages.get(_ONE + "/timeline")
+async def timeline(visit: Visit) -> web.StreamResponse:
+    """Respond with the time axis for the script."""
+    return _json(await timeline_of(visit, await _call(visit)))
+
+
+@pages.get(_ONE + "/call.json")
+async def export(visit: Visit) -> web.StreamResponse:
+    """Respond with the time axis as a file."""
+    record = await _call(visit)
+    response = _json(await timeline_of(visit, record))
+    response.headers["Content-Disposition"] = f'attachment; filename="call-{record.call_sid}.json"'
+    return response
+
+
+@pages.get(_ONE + "/sip.pcap")
+async def export_sip(visit: Visit) -> web.StreamResponse:
+    """Respond with the signalling as a capture file."""
+    record = await _call(visit)
+    trace = visit.services.calls.trace(record.call_sid)
+    if not trace and await visit.storage.membership.is_another(record.node):
+        raise NodeUnreachable(record.node, "The trace of the call is kept")
+    if not trace:
+        raise NotFound("The signalling of this call is no longer kept; that of recent calls is.")
+    addresses = visit.services.calls.user_agent.addresses
+    local = f"{addresses[0].host}:{addresses[0].port}" if addresses else "127.0.0.1:5060"
+    response = web.Response(
+        body=capture(trace, local), content_type="application/vnd.tcpdump.pcap", headers=HEADERS
+    )
+    response.headers["Content-Disposition"] = f'attachment; filename="call-{record.call_sid}.pcap"'
+    return response
+
+
+@pages.get(_ONE + "/recording.wav")
+async def recording(visit: Visit) -> web.StreamResponse:
+    """Respond with the recording; HEAD and Range are supported."""
+    record = await _call(visit)
+    found = await visit.services.recordings.file(visit.account_sid, record.call_sid)
+    if isinstance(found, Path):
+        return PrivateFile(found, "audio/wav")
+    return await send_object(found, "audio/wav", visit.services.recordings.read, visit.request)
+
+
+@pages.get(_ONE + "/waveform")
+async def waveform(visit: Visit) -> web.StreamResponse:
+    """Respond with the waveform of the recording; that of one in an object store is not computed."""
+    record = await _call(visit)
+    found = await visit.services.recordings.file(visit.account_sid, record.call_sid)
+    if not isinstance(found, Path):
+        return _json({"duration_s": None, "channels": []})
+    try:
+        wave = await asyncio.to_thread(read_waveform, found)
+    except Unreadable:
+        raise NotFound("The recording cannot be read.") from None
+    return _json({"duration_s": wave.duration_s, "channels": wave.channels})
+
+
+@pages.post(_ONE + "/hangup")
+async def hang_up(visit: Visit) -> web.StreamResponse:
+    """Hang up; from the list of active calls it leads back there."""
+    record = await visit.services.calls.hangup_call(visit.account_sid, visit.sid())
+    if visit.form.get("back") == "live":
+        visit.go(f"{HOME}/live", done="hung_up")
+    visit.go(f"{HOME}/calls/{record.call_sid}", done="hung_up")
+
+
+def _json(value: Any) -> web.Response:
+    return web.Response(
+        body=to_json(value), status=HTTPStatus.OK, content_type="application/json", headers=HEADERS
+    )

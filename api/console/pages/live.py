@@ -1,0 +1,48 @@
+"""Calls that are up now, as they change."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from aiohttp import web
+from pydantic_core import to_json
+
+from api.console.feed import call_summary, legs_of
+from api.console.page import Navigation, Pages
+from api.console.rendering import HEADERS
+from api.console.visit import HOME, Visit
+from callcontrol.models import CallFilter
+
+__all__ = ["pages"]
+
+PATH: Final = f"{HOME}/live"
+MOST_SHOWN: Final = 200
+"""Calls that the page shows; it says how many more there are."""
+
+pages = Pages("live", scope="calls.read", writes="calls.write", nav=Navigation("calls", 10, PATH))
+
+
+@pages.get(PATH)
+async def show(visit: Visit) -> web.StreamResponse:
+    """Show the calls that are up; a script keeps the list up to date."""
+    return visit.show("live.html", data=await _calls(visit), writes=visit.may("calls.write"))
+
+
+@pages.get(f"{PATH}/calls")
+async def calls(visit: Visit) -> web.StreamResponse:
+    """Respond with the calls that are up, for a page that has missed events."""
+    body = to_json(await _calls(visit))
+    return web.Response(body=body, content_type="application/json", headers=HEADERS)
+
+
+async def _calls(visit: Visit) -> dict[str, Any]:
+    """Return the calls of the account that are up, newest first, with the legs of those on this node."""
+    page = await visit.services.calls.list_calls(visit.account_sid, CallFilter(active=True), 1, MOST_SHOWN)
+    found = []
+    for stored in page.items:
+        runner = visit.services.calls.active(stored.call_sid)
+        # The record in memory is newer than its row.
+        record = stored if runner is None else runner.record
+        if not record.status.ended:
+            found.append(call_summary(record, legs_of(visit.services, record.call_sid)))
+    return {"calls": found, "total": max(page.total, len(found))}

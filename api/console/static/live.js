@@ -1,0 +1,102 @@
+// The calls that are up. Rows are kept by their call; what a call has is set as text.
+import { listen } from "./events.js";
+import { showTimes } from "./frame.js";
+
+const given = JSON.parse(document.getElementById("live-data").textContent);
+const texts = given.script;
+const body = document.getElementById("live-rows");
+const rows = new Map();
+let calls = new Map();
+let total = 0;
+
+const clock = (seconds) => {
+  const all = Math.max(0, Math.floor(seconds));
+  const [hours, minutes, rest] = [Math.floor(all / 3600), Math.floor(all / 60) % 60, String(all % 60).padStart(2, "0")];
+  return hours ? `${hours}:${String(minutes).padStart(2, "0")}:${rest}` : `${minutes}:${rest}`;
+};
+
+function make(call) {
+  const row = document.getElementById("live-row").content.firstElementChild.cloneNode(true);
+  const find = (name) => row.querySelector(`[data-${name}]`);
+  const page = `/console/calls/${encodeURIComponent(call.call_sid)}`;
+  find("open").href = page;
+  row.querySelector("time").dateTime = call.created_at;
+  row.querySelector("time").textContent = call.created_at;
+  find("direction").classList.add(call.direction);
+  find("from").textContent = call.from;
+  find("to").textContent = call.to;
+  if (find("hangup")) find("hangup").action = `${page}/hangup`;
+  return { row, status: find("status"), legs: find("legs"), duration: find("duration") };
+}
+
+const legText = (leg) => `${leg.party ?? texts.caller}: ${texts.states[leg.state] ?? leg.state}`;
+
+function show(call) {
+  let kept = rows.get(call.call_sid);
+  if (!kept) {
+    kept = make(call);
+    rows.set(call.call_sid, kept);
+    body.prepend(kept.row);
+    showTimes(kept.row);
+  }
+  kept.status.className = `status ${call.status}`;
+  kept.status.textContent = given.status[call.status] ?? call.status;
+  kept.legs.textContent = call.legs.map(legText).join(", ");
+  kept.since = new Date(call.answered_at ?? call.created_at);
+}
+
+function hide(callSid) {
+  rows.get(callSid)?.row.remove();
+  rows.delete(callSid);
+}
+
+function summary() {
+  const shown = calls.size;
+  document.getElementById("live-table").hidden = shown === 0;
+  document.getElementById("live-none").hidden = shown !== 0;
+  document.getElementById("count").textContent = `${Math.max(shown, total)} ${texts.up}`;
+  const more = document.getElementById("live-more");
+  more.hidden = total <= shown;
+  more.textContent = `${total - shown} ${texts.more}`;
+}
+
+function durations() {
+  const now = Date.now();
+  for (const { duration, since } of rows.values()) duration.textContent = clock((now - since) / 1000);
+}
+
+function replace(data) {
+  calls = new Map(data.calls.map((call) => [call.call_sid, call]));
+  total = data.total;
+  for (const callSid of [...rows.keys()]) if (!calls.has(callSid)) hide(callSid);
+  for (const call of [...calls.values()].reverse()) show(call);
+  summary();
+  durations();
+}
+
+function change(changed) {
+  for (const call of changed) {
+    const known = calls.has(call.call_sid);
+    if (call.active) {
+      if (!known) total += 1;
+      calls.set(call.call_sid, call);
+      show(call);
+    } else if (known) {
+      calls.delete(call.call_sid);
+      total = Math.max(0, total - 1);
+      hide(call.call_sid);
+    }
+  }
+  summary();
+  durations();
+}
+
+async function refresh() {
+  const answer = await fetch("/console/live/calls", { headers: { Accept: "application/json" } }).catch(() => null);
+  if (answer?.ok) replace(await answer.json());
+}
+
+replace(given.data);
+// What has changed between the page and the stream is not in either.
+listen({ onCalls: change, onRefresh: refresh, onHello: refresh });
+setInterval(durations, 1000);

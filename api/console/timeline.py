@@ -1,0 +1,154 @@
+"""
+Everything that happened in a call, on one time axis, as JSON for its page and for the export.
+
+Times are milliseconds since the call began. What a key may not see is left out: webhooks need their scope,
+and transcripts that of the voice assistant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from api.console.feed import call_summary, legs_of
+from api.console.visit import HOME, Visit
+from api.routes.ladder import label_of
+from callcontrol.aio.tokens import utc_now
+from callcontrol.calls.aio.sip_trace import TraceEntry
+from callcontrol.calls.records.call_json import call_object
+from callcontrol.calls.records.journal import JournalEntry
+from callcontrol.clock import timestamp
+from callcontrol.errors import NodeUnreachable
+from callcontrol.models import CallRecord, Delivery, TranscriptSegment
+
+__all__ = ["timeline_of"]
+
+_MOST_BODY_CHARS: Final = 4000
+# What the recording begins with, where the journal is gone: the answer.
+_RECORD: Final = "record"
+
+
+async def timeline_of(visit: Visit, record: CallRecord) -> dict[str, Any]:
+    """
+    Return the time axis of a call.
+
+    Raises:
+        NodeUnreachable: Another node has its signalling and its journal.
+    """
+    calls, storage = visit.services.calls, visit.storage
+    trace, entries = calls.trace(record.call_sid), storage.calls.journal.of(record.call_sid)
+    if not trace and not entries and await storage.membership.is_another(record.node):
+        raise NodeUnreachable(record.node, "The trace of the call is kept")
+    begun = record.created_at
+    webhooks = None
+    if visit.may("webhooks.read"):
+        webhooks = await storage.subscriptions.deliveries_of_call(record.account_sid, record.call_sid)
+    said: Sequence[TranscriptSegment] = ()
+    if visit.may("assistant", "assistant"):
+        said = await storage.transcripts.of_call(record.call_sid)
+    return {
+        "call": {**call_object(record), **call_summary(record, legs_of(visit.services, record.call_sid))},
+        "now_ms": _ms(begun, utc_now()),
+        "end_ms": None if record.ended_at is None else _ms(begun, record.ended_at),
+        "answer_ms": None if record.answered_at is None else _ms(begun, record.answered_at),
+        "sip": _messages(trace, begun),
+        "lanes": _lanes(trace),
+        "journal": [_entry(entry, begun) for entry in entries],
+        "dropped": storage.calls.journal.dropped(record.call_sid),
+        "webhooks": None if webhooks is None else [_delivery(delivery, begun) for delivery in webhooks],
+        "charge": _charge(record),
+        "transcript": _transcript(said, record),
+        "recording": _recording(record, entries),
+    }
+
+
+def _ms(begun: datetime, at: datetime) -> int:
+    return max(0, round((at - begun).total_seconds() * 1000))
+
+
+def _messages(trace: Sequence[TraceEntry], begun: datetime) -> list[dict[str, Any]]:
+    return [
+        {
+            "at_ms": _ms(begun, entry.at),
+            "lane": entry.call_id or entry.peer,
+            "leg": entry.leg,
+            "out": entry.direction == "out",
+            "label": label_of(entry.message),
+            "peer": entry.peer,
+            "transport": entry.transport,
+            "text": entry.message,
+        }
+        for entry in trace
+    ]
+
+
+def _lanes(trace: Iterable[TraceEntry]) -> list[dict[str, Any]]:
+    """Lifelines of the ladder: a party for each dialog, and the side of the server that it stands on."""
+    found: dict[str, dict[str, Any]] = {}
+    for entry in trace:
+        lane = entry.call_id or entry.peer
+        if lane not in found:
+            left = entry.direction != "out"
+            found[lane] = {"lane": lane, "leg": entry.leg, "peer": entry.peer, "left": left}
+    return list(found.values())
+
+
+def _entry(entry: JournalEntry, begun: datetime) -> dict[str, Any]:
+    details = {name: _plain(value) for name, value in entry.details.items() if value is not None}
+    return {"at_ms": _ms(begun, entry.at), "kind": entry.kind, "name": entry.name, "details": details}
+
+
+def _plain(value: Any) -> Any:
+    """Value of a detail as JSON has it."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value if isinstance(value, str | int | float | bool) or value is None else str(value)
+
+
+def _delivery(delivery: Delivery, begun: datetime) -> dict[str, Any]:
+    event = delivery.event
+    return {
+        "at_ms": _ms(begun, event.created_at),
+        "event": event.event,
+        "method": event.method,
+        "url": event.url,
+        "status": delivery.status,
+        "attempts": delivery.attempts,
+        "response_code": delivery.response_code,
+        "problem": delivery.last_error,
+        "delivered_ms": None if delivery.delivered_at is None else _ms(begun, delivery.delivered_at),
+        "next_attempt_at": timestamp(delivery.next_attempt_at) if delivery.status == "pending" else None,
+        "body": event.body.decode("utf-8", "replace")[:_MOST_BODY_CHARS],
+    }
+
+
+def _charge(record: CallRecord) -> dict[str, Any] | None:
+    if record.price_paise is None or record.ended_at is None:
+        return None
+    at_ms = _ms(record.created_at, record.ended_at)
+    return {"at_ms": at_ms, "paise": record.price_paise, "billed_s": record.bill_duration_sec}
+
+
+def _transcript(said: Iterable[TranscriptSegment], record: CallRecord) -> list[dict[str, Any]]:
+    """Utterances, whose times count from the answer."""
+    answer_ms = _ms(record.created_at, record.answered_at or record.created_at)
+    return [
+        {"at_ms": answer_ms + segment.start_ms, "role": segment.role, "text": segment.text}
+        for segment in said
+    ]
+
+
+def _recording(record: CallRecord, entries: Iterable[JournalEntry]) -> dict[str, Any] | None:
+    if record.recording_status is None:
+        return None
+    began = next((entry.at for entry in entries if entry.name == _RECORD), record.answered_at)
+    path = f"{HOME}/calls/{record.call_sid}"
+    return {
+        "status": record.recording_status,
+        "at_ms": _ms(record.created_at, began or record.created_at),
+        "url": f"{path}/recording.wav",
+        "waveform": f"{path}/waveform",
+    }

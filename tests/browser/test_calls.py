@@ -1,0 +1,207 @@
+"""Calls in a real browser: the first visit, the list of calls that are up, and the page of a call."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.acceptance.stage import Customer
+from tests.support.browser import DESKTOP, PHONE, Browsing, Scheme, violations
+from tests.support.server_process import ServerProcess, wait_until
+
+ECHO, SPEECH, BUSY = (f"+91980000000{number}" for number in (1, 2, 3))
+TALKING: dict[str, Any] = {"record": True, "verbs": [{"verb": "pause", "length": 120}]}
+
+
+def place(customer: Customer, to: str, **body: Any) -> str:
+    """Place a call of the customer's by the API."""
+    number, _ = customer.lease()
+    reply = customer.server.request("POST", "/v1/calls", customer.key, {"from": number, "to": to, **body})
+    assert reply.status == 201, reply
+    return str(reply.data["call_sid"])
+
+
+def until(customer: Customer, call_sid: str, *statuses: str) -> dict[str, Any]:
+    """Wait until a call has one of some statuses."""
+
+    def found() -> dict[str, Any]:
+        data: dict[str, Any] = customer.server.request("GET", f"/v1/calls/{call_sid}", customer.key).data
+        return data
+
+    assert wait_until(lambda: found()["status"] in statuses, 30), found()
+    return found()
+
+
+def rows(page: Page) -> list[str]:
+    """Lines of the ladder, with their texts."""
+    return page.locator("#ladder [role=button]").all_inner_texts()
+
+
+def test_the_first_visit_leads_to_a_talking_call_in_three_clicks(
+    browsing: Browsing, server: ServerProcess, customer: Customer, key: str
+) -> None:
+    number, _ = customer.lease()
+    with browsing.person() as page:
+        browsing.sign_in(page, server.url, key)
+        # An account without calls begins here.
+        assert page.url == f"{server.url}/console/first"
+        page.get_by_label(SPEECH).check()
+        page.get_by_label("Plays a prompt").check()
+        line = page.locator("#first code").inner_text()
+        page.get_by_role("button", name="3. Call").click()
+        page.wait_for_url("**/console/first?call=*")
+        # The axis fills while the call is up.
+        expect(page.locator("#ladder")).to_contain_text("call.answered")
+        expect(page.locator("#ladder")).to_contain_text("BYE")
+        expect(page.locator("#player")).to_be_visible()
+        assert violations(page) == []
+    listed = server.request("GET", "/v1/calls", customer.key).data
+    assert [(call["from"], call["to"], call["status"]) for call in listed] == [(number, SPEECH, "completed")]
+    # The line beside it is the request that was made.
+    body = json.loads(line[line.index("'{") + 1 : line.rindex("'")])
+    assert (body["from"], body["to"], body["verbs"][0]["verb"]) == (number, SPEECH, "play")
+
+
+def test_live_shows_calls_as_they_come_and_go(
+    browsing: Browsing, server: ServerProcess, customer: Customer, key: str
+) -> None:
+    with browsing.person() as page:
+        browsing.sign_in(page, server.url, key)
+        page.goto(f"{server.url}/console/live")
+        expect(page.locator("[data-live]")).to_have_text("Live")
+        expect(page.locator("#live-none")).to_be_visible()
+        call_sid = place(customer, ECHO, **TALKING)
+        row = page.locator("#live-rows tr")
+        expect(row).to_have_count(1)
+        expect(row).to_contain_text("in progress")
+        expect(row).to_contain_text(f"{ECHO}: up")
+        assert violations(page) == []
+        other = place(customer, ECHO, **TALKING)
+        expect(row).to_have_count(2)
+        row.first.get_by_role("button", name="Hang up").click()
+        page.wait_for_url("**/console/live?done=hung_up")
+        expect(row).to_have_count(1)
+        server.request("DELETE", f"/v1/Accounts/{customer.account_sid}/Calls/{call_sid}", customer.key)
+        expect(page.locator("#live-none")).to_be_visible()
+    assert until(customer, other, "completed")["hangup_source"] == "api"
+
+
+def test_a_restart_of_the_server_is_noticed_and_the_page_catches_up(
+    browsing: Browsing, server: ServerProcess, customer: Customer, key: str
+) -> None:
+    refused = ["ERR_", "Failed to load resource"]
+    with browsing.person(errors=refused) as page:
+        browsing.sign_in(page, server.url, key)
+        page.goto(f"{server.url}/console/live")
+        call_sid = place(customer, ECHO, **TALKING)
+        light, row = page.locator("[data-live]"), page.locator("#live-rows tr")
+        expect(row).to_have_count(1)
+        server.kill()
+        expect(light).to_have_text("Reconnecting")
+        server.start()
+        # The session outlives the server, and the calls that it was killed with are over.
+        expect(light).to_have_text("Live")
+        expect(page.locator("#live-none")).to_be_visible()
+        assert until(customer, call_sid, "failed", "completed")
+        place(customer, ECHO, **TALKING)
+        expect(row).to_have_count(1)
+        row.get_by_role("button", name="Hang up").click()
+        page.wait_for_url("**/console/live?done=hung_up")
+
+
+@pytest.mark.parametrize(
+    ("scheme", "size"),
+    [("light", DESKTOP), ("dark", DESKTOP), ("light", PHONE)],
+    ids=["light", "dark", "phone"],
+)
+def test_the_page_of_a_call_shows_it_on_one_axis(
+    browsing: Browsing,
+    server: ServerProcess,
+    customer: Customer,
+    key: str,
+    scheme: Scheme,
+    size: tuple[int, int],
+) -> None:
+    verbs = [{"verb": "play", "url": "prompt:en/welcome"}, {"verb": "hangup"}]
+    call_sid = place(customer, SPEECH, record=True, verbs=verbs)
+    until(customer, call_sid, "completed")
+    with browsing.person(scheme=scheme, size=size) as page:
+        browsing.sign_in(page, server.url, key)
+        page.goto(f"{server.url}/console/calls/{call_sid}")
+        expect(page.locator("#ladder")).to_contain_text("call.recording.ready")
+        listed = " ".join(rows(page))
+        for told in ("INVITE", "180 Ringing", "200 OK", "ACK", "call.answered", "play", "BYE", "Charge"):
+            assert told in listed, listed
+        # A message opens, by keyboard as well.
+        page.locator("#ladder [role=button]", has_text="INVITE").first.focus()
+        page.keyboard.press("Enter")
+        expect(page.locator("#entry pre")).to_contain_text("INVITE sip:+919800000002")
+        assert violations(page) == []
+        page.keyboard.press("Escape")
+        expect(page.locator("#entry")).to_be_hidden()
+        page.get_by_label("SIP", exact=True).uncheck()
+        expect(page.locator("#ladder")).not_to_contain_text("INVITE")
+        assert violations(page) == []
+        wider = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        assert wider <= 0, f"{wider} px wider than the screen"
+
+
+def test_the_recording_is_played_in_step_with_the_axis(
+    browsing: Browsing, server: ServerProcess, customer: Customer, key: str
+) -> None:
+    verbs = [{"verb": "pause", "length": 3}, {"verb": "hangup"}]
+    call_sid = place(customer, SPEECH, record=True, verbs=verbs)
+    until(customer, call_sid, "completed")
+    with browsing.person() as page:
+        browsing.sign_in(page, server.url, key)
+        page.goto(f"{server.url}/console/calls/{call_sid}")
+        player, head = page.locator("#player"), page.locator("#ladder .head-line")
+        expect(player).to_be_visible()
+        expect(head).to_have_attribute("visibility", "hidden")
+        player.evaluate("player => player.play()")
+        expect(head).to_have_attribute("visibility", "visible")
+        before = float(head.get_attribute("y1") or 0)
+        page.wait_for_function(
+            "before => Number(document.querySelector('#ladder .head-line').getAttribute('y1')) > before + 2",
+            arg=before,
+        )
+
+
+def test_a_call_is_exported(
+    browsing: Browsing, server: ServerProcess, customer: Customer, key: str, tmp_path: Path
+) -> None:
+    call_sid = place(customer, BUSY, verbs=[{"verb": "hangup"}])
+    until(customer, call_sid, "busy")
+    with browsing.person() as page:
+        browsing.sign_in(page, server.url, key)
+        page.goto(f"{server.url}/console/calls/{call_sid}")
+        expect(page.locator("#ladder .refused")).to_contain_text("486")
+        files = {}
+        for name in ("Export JSON", "SIP as pcap"):
+            with page.expect_download() as started:
+                page.get_by_role("link", name=name).click()
+            files[name] = started.value.path().read_bytes()
+            assert call_sid in started.value.suggested_filename
+    exported = json.loads(files["Export JSON"])
+    assert exported["call"]["call_sid"] == call_sid
+    assert any(message["label"].startswith("486") for message in exported["sip"])
+    assert b"SIP/2.0 486" in files["SIP as pcap"]
+
+
+def test_a_call_of_another_account_or_none_is_said_to_be_missing(
+    browsing: Browsing, server: ServerProcess, customer: Customer, key: str
+) -> None:
+    other = server.add_account("Other")
+    stranger = Customer(server, other.account_sid, other.api_key)
+    call_sid = place(stranger, BUSY, verbs=[{"verb": "hangup"}])
+    until(stranger, call_sid, "busy")
+    with browsing.person(errors=["404"]) as page:
+        browsing.sign_in(page, server.url, key)
+        for sid in (call_sid, "01a1ffc4-0000-7000-8000-000000000000", "nonsense"):
+            page.goto(f"{server.url}/console/calls/{sid}")
+            assert page.get_by_role("heading", name="Not here").is_visible()
+            assert BUSY not in page.content()

@@ -1,8 +1,8 @@
 """
 Operations of the API, as pages call them.
 
-A page that shows or changes what the API has does it by the handlers of the API's endpoints, with the key of
-the session: the same scopes, the same checks of every field and the same words of refusal. No request is sent.
+A page that shows or changes what the API has does it by the handlers of the API's endpoints, with the key
+of the session: the same scopes, checks of every field and words of refusal. No request is sent.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, cast, get_args, get_origin
@@ -23,7 +23,7 @@ from api.console.visit import Visit
 from api.http.endpoint import Context, Endpoint, Handover, Reply
 from api.http.middleware import current_request
 from api.routes import ENDPOINTS
-from api.schemas.base import RequestModel, validate_body, validate_query
+from api.schemas.base import RequestModel, field_names, validate_body, validate_query
 from callcontrol.accounts.keys import opens
 from callcontrol.errors import (
     BindFailed,
@@ -41,6 +41,8 @@ __all__ = ["Listed", "ask", "ask_list", "may_ask", "refused"]
 
 PER_PAGE: Final = 50
 
+_SIZES: Final[Sequence[str]] = ("per_page", "page_size", "pageSize")
+_CAMEL: Final = re.compile(r"(?<=[a-z0-9])[A-Z]")
 _WORDS: Final = re.compile(r"[\s,;]+")
 _TOP: Final = re.compile(r"[.\[]")
 _IDENTIFIER: Final = re.compile(r"[0-9a-fA-F-]{36}|[0-9]{1,18}|[A-Za-z0-9_-]{1,64}")
@@ -98,7 +100,11 @@ async def ask(
 
 
 async def ask_list(
-    visit: Visit, operation: str, path: Mapping[str, str] | None = None, **query: str
+    visit: Visit,
+    operation: str,
+    path: Mapping[str, str] | None = None,
+    *,
+    query: Mapping[str, str] | None = None,
 ) -> Listed:
     """
     Read the page of a list that the query of the request names; a list that the key may not see is empty.
@@ -109,13 +115,12 @@ async def ask_list(
     if not may_ask(visit, operation):
         scope = _endpoints()[operation].scope
         return Listed([], refusal=f"Your key lacks the scope {scope}.")
-    names = _endpoints()[operation].query.model_fields
-    size = "page_size" if "page_size" in names else "per_page"
+    names = field_names(cast("type[RequestModel]", _endpoints()[operation].query))
     number = visit.query("page")
-    paged = {size: str(PER_PAGE)} if size in names else {}
-    if number.isdecimal() and size in names:
+    paged: dict[str, str] = {name: str(PER_PAGE) for name in _SIZES if name in names}
+    if number.isdecimal() and paged:
         paged["page"] = number
-    data, meta = await _answer(visit, operation, path, {**paged, **query}, {})
+    data, meta = await _answer(visit, operation, path, {**paged, **(query or {})}, {})
     if "page" not in meta or meta["page"] is None:
         return Listed(data)
     kept = {name: value for name, value in visit.request.query.items() if name not in ("page", "done")}
@@ -123,8 +128,8 @@ async def ask_list(
     return Listed(
         data,
         meta["total"],
-        visit.address(**kept) if here > 1 else None,
-        visit.address(**{**kept, "page": here + 1}) if here < last else None,
+        visit.address(None, **kept) if here > 1 else None,
+        visit.address(None, **kept, page=here + 1) if here < last else None,
     )
 
 
@@ -133,8 +138,9 @@ def refused(visit: Visit, template: str, error: DomainError, **values: Any) -> w
     listed = error.errors if isinstance(error, (ValidationFailed, BindFailed)) else ()
     by_field: dict[str, str] = {}
     for item in listed:
-        top = _TOP.split(item.field)[0]
-        text = item.message if item.field == top else f"{item.field}: {item.message}"
+        outer = _TOP.split(item.field)[0]
+        top = _snake(outer)
+        text = item.message if item.field == outer else f"{item.field}: {item.message}"
         by_field[top] = f"{by_field[top]}; {text}" if top in by_field else text
     status = visit.console.status_of(error)
     return visit.show(template, status=status, problem=error.message, errors=by_field, **values)
@@ -173,12 +179,24 @@ async def _answer(
     assert not isinstance(reply, Handover), f"{operation} speaks a protocol of its own"
     if not isinstance(reply, Reply):
         raise NotFound("This is a file.")
-    return json.loads(to_json(reply.data)), reply.meta
+    return _shown(json.loads(to_json(reply.data))), reply.meta
 
 
 def _validated(visit: Visit, endpoint: Endpoint[Any, Any], body: Mapping[str, Any]) -> RequestModel:
     check_url = visit.storage.destinations.check_url
-    return validate_body(endpoint.body, dict(body), check_url)
+    model: type[RequestModel] = endpoint.body
+    return validate_body(model, dict(body), check_url)
+
+
+def _shown(data: Any) -> Any:
+    """Data with the names of fields as all pages have them; those of messaging are in camel case."""
+    if isinstance(data, list):
+        return [_shown(item) for item in data]
+    return {_snake(name): value for name, value in data.items()} if isinstance(data, dict) else data
+
+
+def _snake(name: str) -> str:
+    return _CAMEL.sub(lambda found: f"_{found[0].lower()}", name)
 
 
 def _typed(operation: str, form: Mapping[str, str]) -> dict[str, Any]:
@@ -186,7 +204,7 @@ def _typed(operation: str, form: Mapping[str, str]) -> dict[str, Any]:
     model = _endpoints()[operation].body
     found: dict[str, Any] = {}
     for name, declared in model.model_fields.items():
-        text = form.get(declared.alias or name, "").strip()
+        text = form.get(declared.alias or name, form.get(name, "")).strip()
         if text:
             found[declared.alias or name] = _value(text, _kinds(declared.annotation))
     return found

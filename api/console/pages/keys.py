@@ -79,7 +79,7 @@ async def _keys(
     visit: Visit, refusal: DomainError | None = None, secret: str | None = None
 ) -> web.StreamResponse:
     """Show the page; a response to a form has a key that no address leads to again."""
-    values = {
+    values: dict[str, Any] = {
         "account": await ask(visit, "get_account"),
         "keys": await ask_list(visit, "list_keys"),
         "secret": secret,

@@ -1,4 +1,4 @@
-"""Phone numbers: list, search of what is for sale, purchase, binding, release, and a call from the sandbox."""
+"""Phone numbers: list, what is for sale, purchase, binding, release, and a call from the sandbox."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def list_numbers(visit: Visit) -> web.StreamResponse:
     wanted = visit.queries("status", "region")
     values: dict[str, Any] = {"wanted": wanted, "may_buy": may_ask(visit, "purchase_did")}
     try:
-        numbers = await ask_list(visit, "list_numbers", **wanted)
+        numbers = await ask_list(visit, "list_numbers", query=wanted)
     except DomainError as refusal:
         return refused(visit, "numbers.html", refusal, numbers=None, **values)
     return visit.show("numbers.html", numbers=numbers, **values)
@@ -115,7 +115,7 @@ async def _market(visit: Visit, refusal: DomainError | None = None) -> web.Strea
     wanted = visit.queries(*_SEARCHED)
     values: dict[str, Any] = {"wanted": wanted, "types": _TYPES, "listed": None}
     try:
-        values["listed"] = await ask_list(visit, "search_dids", **wanted)
+        values["listed"] = await ask_list(visit, "search_dids", query=wanted)
     except DomainError as error:
         return refused(visit, "numbers_buy.html", refusal or error, **values)
     if refusal is not None:
@@ -126,7 +126,7 @@ async def _market(visit: Visit, refusal: DomainError | None = None) -> web.Strea
 async def _number(visit: Visit, refusal: DomainError | None = None) -> web.StreamResponse:
     path = {"id": visit.sid("id")}
     number = await ask(visit, "get_number", path)
-    values = {
+    values: dict[str, Any] = {
         "number": number,
         "wiring": await ask(visit, "get_wiring", path) if number["status"] != "released" else {},
         "may_change": may_ask(visit, "bind_number") and number["status"] != "released",

@@ -37,7 +37,7 @@ async def show_wallet(visit: Visit) -> web.StreamResponse:
         "ledger": None,
     }
     try:
-        values["ledger"] = await ask_list(visit, "list_ledger", **wanted)
+        values["ledger"] = await ask_list(visit, "list_ledger", query=wanted)
     except DomainError as refusal:
         return refused(visit, "wallet.html", refusal, **values)
     return visit.show("wallet.html", **values)

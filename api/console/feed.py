@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -25,11 +26,14 @@ from callcontrol.models import CallRecord
 
 __all__ = ["MAX_PAGES", "Feed", "Subscription", "call_summary", "legs_of"]
 
+_log = logging.getLogger("api.console.feed")
+
 MAX_PAGES: Final = 1000
 """Pages that may be open at the same time, over all accounts."""
 
 _GATHER_S: Final = 0.4
 _LOOK_AGAIN_S: Final = 5.0
+_AT_ONCE: Final = 20
 _KEPT: Final = 64
 """Messages that are kept for pages that have lost their connection, and that wait for a slow one."""
 
@@ -194,16 +198,24 @@ class Feed:
         while self._channels:
             await asyncio.sleep(_GATHER_S)
             for channel in list(self._channels.values()):
-                self._tell(channel)
+                try:
+                    await self._tell(channel)
+                except Exception:
+                    # A defect in what one page is told must not keep all pages from being told.
+                    _log.exception("the pages of an account could not be told of its calls")
+                    self._refresh(channel)
             looked_s += _GATHER_S
             # Calls of other servers are not heard here.
             if looked_s >= _LOOK_AGAIN_S and self._services.storage.database.shared is not None:
                 looked_s = 0.0
                 for channel in list(self._channels.values()):
-                    for page in channel.pages:
-                        page.put(_REFRESH)
+                    self._refresh(channel)
 
-    def _tell(self, channel: _Channel) -> None:
+    def _refresh(self, channel: _Channel) -> None:
+        for page in channel.pages:
+            page.put(_REFRESH)
+
+    async def _tell(self, channel: _Channel) -> None:
         if not channel.changed:
             return
         changed, channel.changed = channel.changed, {}
@@ -214,11 +226,14 @@ class Feed:
         self._number += 1
         message = self._message({"calls": list(summaries.values())})
         channel.kept.append((self._number, frozenset(summaries), message))
-        for page in channel.pages:
+        for place, page in enumerate(list(channel.pages)):
             if page.call_sid is None:
                 page.put(message)
             elif page.call_sid in summaries:
                 page.put(self._message({"calls": [summaries[page.call_sid]]}))
+            if place % _AT_ONCE == _AT_ONCE - 1:
+                # Calls do not wait until all pages are written to.
+                await asyncio.sleep(0)
 
     def _message(self, data: Mapping[str, Any]) -> bytes:
         text = json.dumps(data, separators=(",", ":"))

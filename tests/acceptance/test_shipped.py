@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import aiohttp
@@ -196,6 +197,32 @@ async def test_documents_need_no_key(api: Api) -> None:
     # The page of the API is shipped whole.
     for path in ("/docs/page.js", "/docs/scalar.js"):
         assert b"Scalar" in (await nobody.get(path)).expect(200).content
+
+
+# The console
+
+
+async def test_the_console_is_there_with_its_files(
+    session: aiohttp.ClientSession, shipped: ServerProcess
+) -> None:
+    async with session.get(shipped.url) as page:
+        assert page.status == 200 and page.url.path == "/console/sign-in"
+        text = await page.text()
+    files = re.findall(r'(?:href|src)="(/console/static/[^"]+)"', text)
+    assert len(files) >= 3, text
+    for path in files:
+        async with session.get(shipped.url + path) as file:
+            assert file.status == 200 and await file.read(), path
+            assert "immutable" in file.headers["Cache-Control"]
+
+
+async def test_the_printed_link_opens_the_console(
+    session: aiohttp.ClientSession, shipped: ServerProcess
+) -> None:
+    async with session.get(printed(shipped, "console")) as page:
+        assert page.status == 200, await page.text()
+    async with session.get(f"{shipped.url}/console/calls") as page:
+        assert page.status == 200 and "csrf" in await page.text()
 
 
 # A server without any platform carrier

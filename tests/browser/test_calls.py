@@ -38,7 +38,7 @@ def until(customer: Customer, call_sid: str, *statuses: str) -> dict[str, Any]:
 
 def rows(page: Page) -> list[str]:
     """Lines of the ladder, with their texts."""
-    return page.locator("#ladder [role=button]").all_inner_texts()
+    return page.locator("#ladder [role=button]").all_text_contents()
 
 
 def test_the_first_visit_leads_to_a_talking_call_in_three_clicks(
@@ -90,6 +90,7 @@ def test_live_shows_calls_as_they_come_and_go(
     assert until(customer, other, "completed")["hangup_source"] == "api"
 
 
+@pytest.mark.long("starts a server twice")
 def test_a_restart_of_the_server_is_noticed_and_the_page_catches_up(
     browsing: Browsing, server: ServerProcess, customer: Customer, key: str
 ) -> None:
@@ -115,8 +116,11 @@ def test_a_restart_of_the_server_is_noticed_and_the_page_catches_up(
 
 @pytest.mark.parametrize(
     ("scheme", "size"),
-    [("light", DESKTOP), ("dark", DESKTOP), ("light", PHONE)],
-    ids=["light", "dark", "phone"],
+    [
+        pytest.param("light", DESKTOP, id="light"),
+        pytest.param("dark", DESKTOP, id="dark", marks=pytest.mark.long("the same pages once more")),
+        pytest.param("light", PHONE, id="phone", marks=pytest.mark.long("the same pages once more")),
+    ],
 )
 def test_the_page_of_a_call_shows_it_on_one_axis(
     browsing: Browsing,
@@ -150,6 +154,7 @@ def test_the_page_of_a_call_shows_it_on_one_axis(
         assert wider <= 0, f"{wider} px wider than the screen"
 
 
+@pytest.mark.long("plays a recording")
 def test_the_recording_is_played_in_step_with_the_axis(
     browsing: Browsing, server: ServerProcess, customer: Customer, key: str
 ) -> None:

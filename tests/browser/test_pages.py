@@ -14,8 +14,11 @@ PATHS = [module.nav.path for module in all_pages() if module.nav is not None]
 
 @pytest.mark.parametrize(
     ("scheme", "size"),
-    [("light", DESKTOP), ("dark", DESKTOP), ("light", PHONE)],
-    ids=["light", "dark", "phone"],
+    [
+        pytest.param("light", DESKTOP, id="light"),
+        pytest.param("dark", DESKTOP, id="dark", marks=pytest.mark.long("the same pages once more")),
+        pytest.param("light", PHONE, id="phone", marks=pytest.mark.long("the same pages once more")),
+    ],
 )
 def test_every_page_can_be_used_by_anybody(
     browsing: Browsing, server: ServerProcess, key: str, scheme: Scheme, size: tuple[int, int]

@@ -27,6 +27,7 @@ from callcontrol.calls.aio.sip_trace import TraceBook
 from callcontrol.calls.call import CallMachine
 from callcontrol.calls.events import Event
 from callcontrol.calls.events.commands import LiveCommand
+from callcontrol.calls.leg import LegView
 from callcontrol.calls.live import control
 from callcontrol.clock import WallClock
 from callcontrol.egress.aio.resolver import SocketAddress
@@ -71,6 +72,7 @@ class ParkedCall:
     record: CallRecord
     machine: CallMachine | None = None
     posted: list[Event] = field(default_factory=list)
+    legs: Sequence[LegView] = ()
 
     def post(self, event: Event) -> None:
         """Keep an event."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 from aiohttp import web
 
@@ -37,7 +37,7 @@ async def list_calls(visit: Visit) -> web.StreamResponse:
     """Show a page of calls, newest first."""
     wanted, cursor = visit.queries(*_FIELDS), visit.query("cursor")
     trunks = await trunks_of(visit)
-    shown = {
+    shown: dict[str, Any] = {
         "wanted": wanted,
         "searched": any(wanted.values()),
         "trunks": trunks,

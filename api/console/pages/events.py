@@ -21,7 +21,8 @@ _WRITE_TIMEOUT_S: Final = 15.0
 _END: Final = b"event: end\ndata: {}\n\n"
 _BEAT: Final = b": \n\n"
 
-pages = Pages("events", scope="calls.read")
+# It has no texts of its own.
+pages = Pages("common", scope="calls.read")
 
 
 @pages.get(f"{HOME}/events")
@@ -40,8 +41,8 @@ async def stream(visit: Visit) -> web.StreamResponse:
     response.headers["X-Accel-Buffering"] = "no"
     async with visit.console.feed.subscribe(visit.account_sid, call_sid, last_id) as subscription:
         current_request().mark(response)
-        await response.prepare(visit.request)
         try:
+            await response.prepare(visit.request)
             await _send(visit, response, subscription)
         except (ConnectionError, TimeoutError):
             if visit.request.transport is not None:

@@ -7,7 +7,8 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from api.console.rendering import POLICY
+from api.console.page import all_pages
+from api.console.rendering import POLICY, texts_of
 from callcontrol.accounts.aio.sessions import MAX_SESSIONS, SESSION_LIFE
 from callcontrol.database.tables.accounts import console_sessions
 from tests.support.api_facts import (
@@ -202,6 +203,14 @@ async def test_a_link_on_another_site_leads_to_the_page_nevertheless(web: Client
     answer = await web.get(f"{CALLS}/{CALL_SID}", key=None, headers={"Sec-Fetch-Site": "cross-site"})
     assert answer.status == 200
     assert f'content="0; url={CALLS}/{CALL_SID}"' in answer.body.decode()
+
+
+def test_every_page_has_texts_and_entries_of_the_navigation_have_places_of_their_own() -> None:
+    modules = list(all_pages())
+    assert all(texts_of(module.name)["title"] for module in modules)
+    places = [(module.nav.group, module.nav.order) for module in modules if module.nav is not None]
+    assert len(set(places)) == len(places)
+    assert {group for group, _ in places} <= texts_of("common")["groups"].keys()
 
 
 async def test_calls_of_another_account_are_not_listed(person: Person) -> None:

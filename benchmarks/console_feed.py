@@ -1,0 +1,150 @@
+"""
+Cost of open pages of the console: `python -m benchmarks.console_feed [--pages N] [--calls N] [--seconds S]`.
+
+Calls are up and change as calls of a minute do: each begins, rings, is answered, has four further events and
+ends. The same changes are made twice: while no page is open, and while so many pages show all of them. The
+difference of the CPU time of the server's process is the cost of the pages; beside it stands by how much its
+loop was late, which is what calls would notice. Pages are connections of another process, which read all that
+they are sent. Neither the database nor SIP takes part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+import time
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+
+from api.console.app import Console, ConsoleSettings
+from api.console.visit import COOKIE
+from api.http.app import create_app
+from api.process.metrics import Metrics
+from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.calls.records.journal import JournalEntry
+from callcontrol.models import CallRecord, CallStatus
+from tests.support.api_facts import ACCOUNT, KEY
+from tests.support.api_stage import URL, ApiStage, api_stage
+from tests.support.waiting import until
+
+_CALL_S = 60.0
+_CHANGES = (CallStatus.RINGING, *[CallStatus.IN_PROGRESS] * 5, CallStatus.COMPLETED)
+_LOOK_S = 0.01
+
+
+async def _changes(stage: ApiStage, calls: int, seconds: float) -> tuple[float, list[float]]:
+    """Change calls for some seconds; return the CPU time of this process, and the delays of its loop."""
+    store = stage.storage.calls
+    records = [_record(number) for number in range(calls)]
+    every_s = _CALL_S / (calls * len(_CHANGES))
+    late: list[float] = []
+    began_s, cpu_s, number = time.monotonic(), time.process_time(), 0
+    while (now_s := time.monotonic()) < began_s + seconds:
+        while began_s + number * every_s <= now_s:
+            record = records[number % calls]
+            record.status = _CHANGES[(number // calls) % len(_CHANGES)]
+            store.journal.note(record.call_sid, JournalEntry(utc_now(), "event", "call.event"))
+            if store.watcher is not None:
+                store.watcher(record)
+            number += 1
+        before_s = time.monotonic()
+        await asyncio.sleep(_LOOK_S)
+        late.append(time.monotonic() - before_s - _LOOK_S)
+    return time.process_time() - cpu_s, late
+
+
+def _record(number: int) -> CallRecord:
+    now = utc_now()
+    to = f"+9198{number:08}"
+    return CallRecord(new_id(), ACCOUNT, "outbound", "+918047000001", to, now, answered_at=now)
+
+
+async def _measure(arguments: argparse.Namespace) -> dict[str, Any]:
+    async with AsyncExitStack() as closing:
+        folder = closing.enter_context(tempfile.TemporaryDirectory())
+        stage = await closing.enter_async_context(api_stage(Path(folder)))
+        app = create_app(
+            stage.services, mcp=stage.mcp, lifecycle=stage.lifecycle, metrics=Metrics(), public_url=URL
+        )
+        console = Console(
+            stage.services, stage.lifecycle, ConsoleSettings(public_url=URL, is_trusted=lambda _: True)
+        )
+        console.attach(app)
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        closing.push_async_callback(runner.cleanup)
+        closing.push_async_callback(console.close)
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        port = runner.addresses[0][1]
+        token = await stage.storage.console_sessions.open(KEY)
+        await _changes(stage, arguments.calls, 1.0)
+        alone_s, alone_late = await _changes(stage, arguments.calls, arguments.seconds)
+        reader = f"{port} {token} {arguments.pages}"
+        pages = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "benchmarks.console_feed", "--read", reader)
+        )
+        closing.push_async_callback(pages.wait)
+        closing.callback(pages.kill)
+        await until(lambda: console.feed.pages >= arguments.pages)
+        await _changes(stage, arguments.calls, 1.0)
+        open_s, open_late = await _changes(stage, arguments.calls, arguments.seconds)
+        return {
+            "pages": console.feed.pages,
+            "calls": arguments.calls,
+            "changes_per_s": round(arguments.calls * len(_CHANGES) / _CALL_S, 1),
+            "seconds": arguments.seconds,
+            "core_without_pages": round(alone_s / arguments.seconds, 4),
+            "core_with_pages": round(open_s / arguments.seconds, 4),
+            "core_of_pages": round((open_s - alone_s) / arguments.seconds, 4),
+            "late_p99_ms_without_pages": _p99_ms(alone_late),
+            "late_p99_ms_with_pages": _p99_ms(open_late),
+        }
+
+
+def _p99_ms(late: list[float]) -> float:
+    return round(sorted(late)[int(len(late) * 0.99)] * 1000, 2)
+
+
+async def _read(port: int, token: str, pages: int) -> None:
+    """Be so many pages, which read until they are ended."""
+    connector = aiohttp.TCPConnector(limit=0)
+    timeout = aiohttp.ClientTimeout(total=None)
+    headers = {"Cookie": f"{COOKIE}={token}"}
+    async with aiohttp.ClientSession(connector=connector, timeout=timeout, headers=headers) as session:
+
+        async def page() -> None:
+            async with session.get(f"http://127.0.0.1:{port}/console/events") as stream:
+                assert stream.status == 200, await stream.text()
+                async for _ in stream.content.iter_any():
+                    pass
+
+        await asyncio.gather(*(page() for _ in range(pages)))
+
+
+def main() -> None:
+    """Measure, and print the result as JSON."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--pages", type=int, default=200)
+    parser.add_argument("--calls", type=int, default=500)
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--read", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.read:
+        port, token, pages = arguments.read.split()
+        asyncio.run(_read(int(port), token, int(pages)))
+        return
+    print(json.dumps(asyncio.run(_measure(arguments)), indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,217 @@
+"""The page of a call: what its key may see, its exports, and its waveform."""
+
+from __future__ import annotations
+
+import json
+import struct
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.console.pcap import capture
+from api.console.waveform import Unreadable, read_waveform
+from callcontrol.calls.aio.sip_trace import TraceEntry
+from callcontrol.calls.records.journal import CallJournal, JournalEntry
+from callcontrol.models import WebhookEvent
+from tests.support.api_facts import (
+    ACCOUNT,
+    CALL_SID,
+    ENDED_SID,
+    MESSAGING_KEY,
+    MOMENT,
+    OTHER_CALL_SID,
+    READER_KEY,
+)
+from tests.support.api_stage import ApiStage
+from tests.support.console_stage import Person, sign_in
+from tests.unit.api.client import Client
+
+PAGE = f"/console/calls/{CALL_SID}"
+
+
+def entry(message: str, direction: str = "out", peer: str = "192.0.2.1:5070") -> TraceEntry:
+    return TraceEntry(MOMENT, "a", direction, "udp", peer, "call-id", message)
+
+
+@pytest.mark.parametrize("rest", ["", "/timeline", "/call.json", "/sip.pcap", "/recording.wav", "/waveform"])
+async def test_a_call_of_another_account_is_not_there(person: Person, rest: str) -> None:
+    answer = await person.get(f"/console/calls/{OTHER_CALL_SID}{rest}")
+    assert answer.status == 404
+    assert ACCOUNT not in answer.body.decode()
+
+
+async def test_a_call_of_another_account_is_not_hung_up(person: Person) -> None:
+    assert (await person.post(f"/console/calls/{OTHER_CALL_SID}/hangup")).status in (403, 404)
+
+
+async def test_hanging_up_needs_the_scope(web: Client, stage: ApiStage) -> None:
+    parked = stage.park(record=await stage.storage.calls.get(ACCOUNT, CALL_SID))
+    reader = await sign_in(web, READER_KEY)
+    assert (await reader.get(PAGE)).status == 200
+    assert "/hangup" not in (await reader.get(PAGE)).body.decode()
+    assert (await reader.post(f"{PAGE}/hangup")).status == 403
+    assert parked.posted == []
+    owner = await sign_in(web)
+    assert (await owner.post(f"{PAGE}/hangup", {"back": "live"})).headers["Location"] == (
+        "/console/live?done=hung_up"
+    )
+    assert len(parked.posted) == 1
+
+
+async def test_a_call_that_is_over_is_not_hung_up(person: Person) -> None:
+    answer = await person.post(f"/console/calls/{ENDED_SID}/hangup")
+    assert answer.status == 409
+    assert "ended" in answer.body.decode()
+
+
+async def test_the_axis_has_the_journal_and_the_webhooks(person: Person, stage: ApiStage) -> None:
+    at = MOMENT + timedelta(seconds=2)
+    stage.storage.calls.journal.note(CALL_SID, JournalEntry(at, "step", "play", {"url": "prompt:x"}))
+    event = WebhookEvent("e", ACCOUNT, "call.answered", "https://a.example", b"{}", at, CALL_SID)
+    stage.storage.calls.update(await stage.storage.calls.get(ACCOUNT, CALL_SID), events=[event])
+    data = (await person.get(f"{PAGE}/timeline")).json()
+    assert data["journal"] == [
+        {"at_ms": 2000, "kind": "step", "name": "play", "details": {"url": "prompt:x"}}
+    ]
+    (hook,) = data["webhooks"]
+    assert (hook["event"], hook["at_ms"], hook["status"], hook["attempts"]) == (
+        *("call.answered", 2000, "pending"),
+        0,
+    )
+
+
+async def test_webhooks_are_left_out_without_their_scope(web: Client) -> None:
+    reader = await sign_in(web, READER_KEY)
+    assert (await reader.get(f"{PAGE}/timeline")).json()["webhooks"] is None
+    chat = await sign_in(web, MESSAGING_KEY)
+    assert (await chat.get(f"{PAGE}/timeline")).status == 403
+
+
+async def test_an_export_is_a_file(person: Person) -> None:
+    answer = await person.get(f"{PAGE}/call.json")
+    assert answer.headers["Content-Disposition"] == f'attachment; filename="call-{CALL_SID}.json"'
+    assert answer.json()["call"]["call_sid"] == CALL_SID
+    assert (await person.get(f"{PAGE}/sip.pcap")).status == 404
+
+
+# Capture files
+
+
+def packets(data: bytes) -> list[bytes]:
+    """Packets of a capture file."""
+    assert struct.unpack("<IHHiIII", data[:24])[0::6] == (0xA1B2C3D4, 101)
+    found, place = [], 24
+    while place < len(data):
+        _, _, size, whole = struct.unpack("<IIII", data[place : place + 16])
+        assert size == whole
+        found.append(data[place + 16 : place + 16 + size])
+        place += 16 + size
+    return found
+
+
+def internet_sum(data: bytes) -> int:
+    data += b"\0" * (len(data) % 2)
+    total: int = sum(struct.unpack(f">{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total
+
+
+def test_a_capture_has_each_message_between_its_ends() -> None:
+    sent, received = packets(capture([entry("INVITE"), entry("SIP/2.0 200", "in")], "198.51.100.1:5060"))
+    for packet, source, target, ports, text in (
+        (sent, "c6336401", "c0000201", (5060, 5070), b"INVITE"),
+        (received, "c0000201", "c6336401", (5070, 5060), b"SIP/2.0 200"),
+    ):
+        assert packet[0] == 0x45 and packet[9] == 17
+        assert struct.unpack(">H", packet[2:4])[0] == len(packet)
+        assert internet_sum(packet[:20]) == 0xFFFF
+        assert (packet[12:16].hex(), packet[16:20].hex()) == (source, target)
+        assert struct.unpack(">HHH", packet[20:26]) == (*ports, len(text) + 8)
+        assert packet[28:] == text
+        pseudo = packet[12:20] + struct.pack(">BBH", 0, 17, len(packet) - 20)
+        assert internet_sum(pseudo + packet[20:]) == 0xFFFF
+
+
+def test_a_capture_of_ipv6_and_of_hosts_without_an_address() -> None:
+    six, named = packets(
+        capture([entry("A", peer="[2001:db8::1]:5061"), entry("B", peer="host.example:x")], "127.0.0.1:5060")
+    )
+    assert six[0] >> 4 == 6 and six[24:40].hex().startswith("20010db8") and six[48:] == b"A"
+    assert named[16:20] == b"\0\0\0\0" and named[28:] == b"B"
+
+
+# Waveforms
+
+
+def wav(samples: bytes, encoding: int, channels: int, *, extra: bytes = b"") -> bytes:
+    size = 2 if encoding == 1 else 1
+    form = struct.pack("<HHIIHH", encoding, channels, 8000, 8000 * size * channels, size * channels, 8 * size)
+    chunks = extra + b"fmt " + struct.pack("<I", len(form)) + form
+    return b"RIFF\0\0\0\0WAVE" + chunks + b"data" + struct.pack("<I", 0xFFFFFFFF) + samples
+
+
+def test_the_waveform_has_the_peaks_of_each_channel(tmp_path: Path) -> None:
+    quiet, loud = struct.pack("<hh", 0, -8192), struct.pack("<hh", 32767, 16384)
+    path = tmp_path / "a.wav"
+    path.write_bytes(wav(quiet * 4000 + loud * 4000, 1, 2, extra=b"JUNK\x02\0\0\0ab"))
+    wave = read_waveform(path, 4)
+    assert wave.duration_s == 1.0
+    assert wave.channels == [[0.0, 0.0, 1.0, 1.0], [0.25, 0.25, 0.5, 0.5]]
+
+
+def test_the_waveform_of_mulaw(tmp_path: Path) -> None:
+    path = tmp_path / "a.wav"
+    # Silence, and the loudest code of each sign (ITU-T G.711, table 2a).
+    path.write_bytes(wav(b"\xff" * 100 + b"\x00\x80" * 50, 7, 1))
+    (channel,) = read_waveform(path, 2).channels
+    assert channel[0] == 0.0 and channel[1] == pytest.approx(32124 / 32768, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"RIFF",
+        b"RIFF\0\0\0\0AVI " + b"\0" * 40,
+        wav(b"", 3, 2),
+        wav(b"", 1, 9),
+        b"RIFF\0\0\0\0WAVE" * 40,
+    ],
+)
+def test_what_is_no_recording_is_refused(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "a.wav"
+    path.write_bytes(data)
+    with pytest.raises(Unreadable):
+        read_waveform(path)
+    with pytest.raises(Unreadable):
+        read_waveform(tmp_path / "none.wav")
+
+
+def test_a_recording_without_audio_has_no_peaks_to_speak_of(tmp_path: Path) -> None:
+    path = tmp_path / "a.wav"
+    path.write_bytes(wav(b"", 1, 2))
+    assert read_waveform(path).duration_s == 0.0
+
+
+# The journal
+
+
+def test_the_journal_is_bounded() -> None:
+    journal, told = CallJournal(max_calls=2, max_entries=3), list[str]()
+    journal.watcher = told.append
+    for call in ("a", "b", "c"):
+        for _ in range(5):
+            journal.note(call, JournalEntry(MOMENT, "event", "call.dtmf"))
+    assert [len(journal.of(call)) for call in ("a", "b", "c")] == [0, 3, 3]
+    assert [journal.dropped(call) for call in ("a", "b", "c")] == [0, 2, 2]
+    assert len(told) == 15
+
+
+async def test_details_of_any_type_are_exported(person: Person, stage: ApiStage) -> None:
+    details: dict[str, Any] = {"a": MOMENT, "b": {"c": [b"x", 1]}, "d": None}
+    stage.storage.calls.journal.note(CALL_SID, JournalEntry(MOMENT, "event", "x", details))
+    text = (await person.get(f"{PAGE}/call.json")).body.decode()
+    assert json.loads(text)["journal"][0]["details"] == {"a": str(MOMENT), "b": {"c": ["b'x'", 1]}}

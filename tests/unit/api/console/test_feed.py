@@ -1,0 +1,123 @@
+"""Events for open pages: gathered, bounded, and none while no page is open."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+
+from api.console.feed import Feed, Subscription
+from callcontrol.calls.records.journal import JournalEntry
+from callcontrol.errors import ServiceUnavailable
+from callcontrol.models import CallStatus
+from tests.support.api_facts import ACCOUNT, CALL_SID, ENDED_SID, MOMENT, OTHER_ACCOUNT, call
+from tests.support.api_stage import ApiStage
+
+
+@pytest.fixture
+async def feed(stage: ApiStage) -> AsyncIterator[Feed]:
+    made = Feed(stage.services)
+    yield made
+    await made.close()
+
+
+def events(message: bytes | None) -> list[tuple[str, str, list[str]]]:
+    """Name, id and calls of each event of a message."""
+    assert message is not None
+    found = []
+    for event in message.decode().split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in event.splitlines())
+        if "event" in fields:
+            calls = [item["call_sid"] for item in json.loads(fields["data"]).get("calls", [])]
+            found.append((fields["event"], fields.get("id", ""), calls))
+    return found
+
+
+async def test_without_a_page_nothing_is_heard(stage: ApiStage, feed: Feed) -> None:
+    calls = stage.storage.calls
+    assert calls.watcher is None and calls.journal.watcher is None
+    async with feed.subscribe(ACCOUNT, None, None):
+        async with feed.subscribe(OTHER_ACCOUNT, None, None):
+            assert calls.watcher is not None and feed.pages == 2
+        assert calls.watcher is not None and calls.journal.watcher is not None
+    assert calls.watcher is None and calls.journal.watcher is None and feed.pages == 0
+
+
+async def test_a_page_gets_the_changes_of_its_account_gathered(stage: ApiStage, feed: Feed) -> None:
+    async with (
+        feed.subscribe(ACCOUNT, None, None) as mine,
+        feed.subscribe(ACCOUNT, ENDED_SID, None) as one,
+        feed.subscribe(OTHER_ACCOUNT, None, None) as other,
+    ):
+        for page in (mine, one, other):
+            assert [name for name, *_ in events(await page.next(5))] == ["hello"]
+        record = call()
+        for status in (CallStatus.RINGING, CallStatus.IN_PROGRESS):
+            record.status = status
+            stage.storage.calls.update(record)
+        message = await mine.next(5)
+        assert [(name, calls) for name, _, calls in events(message)] == [("calls", [CALL_SID])]
+        assert b'"status":"in-progress"' in (message or b"")
+        assert await one.next(0.01) == b"" and await other.next(0.01) == b""
+        stage.storage.calls.update(call(ENDED_SID, status=CallStatus.COMPLETED, ended_at=MOMENT))
+        assert events(await one.next(5))[0][2] == [ENDED_SID]
+
+
+async def test_an_entry_of_the_journal_changes_its_call(stage: ApiStage, feed: Feed) -> None:
+    stage.park(record=call())
+    async with feed.subscribe(ACCOUNT, CALL_SID, None) as page:
+        await page.next(5)
+        stage.storage.calls.journal.note(CALL_SID, JournalEntry(MOMENT, "step", "play"))
+        assert events(await page.next(5))[0][2] == [CALL_SID]
+
+
+async def test_a_page_that_comes_back_gets_what_it_missed(stage: ApiStage, feed: Feed) -> None:
+    async with feed.subscribe(ACCOUNT, None, None) as stays:
+        ((_, place, _),) = events(await stays.next(5))
+        stage.storage.calls.update(call())
+        await stays.next(5)
+        stage.storage.calls.update(call(ENDED_SID))
+        await stays.next(5)
+        async with feed.subscribe(ACCOUNT, None, place) as back:
+            found = events(await back.next(5))
+        assert [(name, calls) for name, _, calls in found] == [
+            ("calls", [CALL_SID]),
+            ("calls", [ENDED_SID]),
+            ("hello", []),
+        ]
+        async with feed.subscribe(ACCOUNT, None, found[-1][1]) as again:
+            assert [name for name, *_ in events(await again.next(5))] == ["hello"]
+
+
+@pytest.mark.parametrize("last_id", ["other-process.3", "", ".", "nonsense", "x." + "9" * 40])
+async def test_after_a_restart_a_page_loads_anew(feed: Feed, last_id: str) -> None:
+    async with feed.subscribe(ACCOUNT, None, last_id) as page:
+        assert [name for name, *_ in events(await page.next(5))] == ["hello", "refresh"]
+
+
+async def test_a_page_that_was_away_for_too_long_loads_anew(stage: ApiStage, feed: Feed) -> None:
+    async with feed.subscribe(ACCOUNT, None, None) as page:
+        ((_, place, _),) = events(await page.next(5))
+        stage.storage.calls.update(call())
+        await page.next(5)
+    # Nobody was there, so nothing was kept.
+    async with feed.subscribe(ACCOUNT, None, place) as page:
+        assert [name for name, *_ in events(await page.next(5))] == ["hello", "refresh"]
+
+
+async def test_what_waits_for_a_slow_page_is_bounded() -> None:
+    page = Subscription(None)
+    for _ in range(1000):
+        page.put(b"event: calls\ndata: {}\n\n")
+    found = events(await page.next(5))
+    assert len(found) <= 64 and found[0][0] == "refresh"
+
+
+async def test_a_server_that_stops_ends_the_pages(stage: ApiStage, feed: Feed) -> None:
+    async with feed.subscribe(ACCOUNT, None, None) as page:
+        await feed.close()
+        assert await page.next(5) is None
+    with pytest.raises(ServiceUnavailable):
+        async with feed.subscribe(ACCOUNT, None, None):
+            pass

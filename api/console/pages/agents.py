@@ -69,9 +69,12 @@ async def delete_agent(visit: Visit) -> web.StreamResponse:
 @pages.post(ONE + "/bind")
 async def bind_agent(visit: Visit) -> web.StreamResponse:
     """Bind the inbound calls of a number to an agent."""
-    body = {"target": "voice_agent", "agent_id": visit.sid("id")}
     number = {"id": visit.form.get("number", "")}
     try:
+        agent = await ask(visit, "get_agent", {"agent_id": visit.sid("id")})
+        # An agent without a workspace is in that of its account.
+        workspace = agent["workspace_id"] or visit.account_sid
+        body = {"target": "voice_agent", "agent_id": agent["id"], "workspace_id": workspace}
         await ask(visit, "bind_number", number, form={"force": visit.form.get("force", "")}, body=body)
     except DomainError as refusal:
         return await _agent(visit, refusal)

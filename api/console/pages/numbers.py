@@ -69,7 +69,11 @@ async def label_number(visit: Visit) -> web.StreamResponse:
 @pages.post(ONE + "/bind")
 async def bind_number(visit: Visit) -> web.StreamResponse:
     """Bind the inbound calls of a number."""
-    return await _done(visit, "bind_number", "bound", form=visit.form)
+    form = dict(visit.form)
+    if form.get("target") == "voice_agent":
+        # An agent is in the workspace of its account, unless it says another.
+        form.setdefault("workspace_id", visit.account_sid)
+    return await _done(visit, "bind_number", "bound", form=form)
 
 
 @pages.post(ONE + "/unbind")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from aiohttp import web
 
@@ -10,6 +10,7 @@ from api.console.operations import Listed, ask, ask_list, may_ask, refused
 from api.console.page import Navigation, Pages
 from api.console.visit import HOME, Visit
 from callcontrol.errors import DomainError
+from callcontrol.messaging.models import TemplateStatus
 
 __all__ = ["pages"]
 
@@ -64,11 +65,13 @@ async def _templates(visit: Visit, refusal: DomainError | None = None) -> web.St
     values: dict[str, Any] = {
         "wanted": wanted,
         "templates": Listed([]),
+        "statuses": get_args(TemplateStatus),
         "categories": [(it, visit.texts["categories"][it]) for it in _CATEGORIES],
         "may_change": may_ask(visit, "create_template"),
     }
     try:
-        values["templates"] = await ask_list(visit, "list_templates", query=wanted)
+        query = {"status": wanted["status"] or "ALL"}
+        values["templates"] = await ask_list(visit, "list_templates", query=query)
     except DomainError as error:
         return refused(visit, "templates.html", refusal or error, **values)
     if refusal is not None:

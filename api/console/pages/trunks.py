@@ -19,12 +19,8 @@ GATEWAY: Final = ONE + "/gateways/{gateway}"
 
 _TYPES: Final = ("static_ip", "auth", "reg")
 _PROTOCOLS: Final = ("udp", "tcp", "tls", "tls/srtp", "auto")
-# The far end hears that somebody answered, and the call ends by itself.
-_TRIAL: Final = [
-    {"verb": "play", "url": "prompt:en/welcome"},
-    {"verb": "pause", "length": 2},
-    {"verb": "hangup"},
-]
+# The call is answered, has audio both ways for its quality, and ends by itself.
+_TRIAL: Final = [{"verb": "pause", "length": 5}, {"verb": "hangup"}]
 
 pages = Pages("trunks", scope="trunks.read", writes="trunks.write", nav=Navigation("resources", 20, PATH))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from html.parser import HTMLParser
 
 import pytest
 
@@ -20,7 +21,7 @@ HOSTILE = (
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',
     "' onfocus=alert(1) autofocus='",
-    "{{7*7}}</textarea><svg/onload=alert(1)>",
+    "{{name}}</textarea><svg/onload=alert(1)>",
     "javascript:alert(1)",
 )
 
@@ -35,8 +36,25 @@ async def everybody(stage: ApiStage, web: Client) -> Person:
 async def made(person: Person, path: str, fields: Mapping[str, str]) -> str:
     """Send a form that makes something; the path that it leads to."""
     answer = await person.post(path, fields)
-    assert answer.status == 303, answer.body.decode()
+    assert answer.status == 303, re.findall("<li><code>.*|<p>.*</p>", answer.body.decode())
     return str(answer.headers["Location"]).partition("?")[0]
+
+
+def dangers(page: str) -> list[str]:
+    """What a browser would execute of a page, but for the scripts of the console."""
+    found: list[str] = []
+
+    class Reader(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            given = {name: value or "" for name, value in attrs}
+            ours = given.get("src", "").startswith("/console/static/")
+            if tag in ("svg", "iframe", "object", "embed") or (tag in ("script", "img") and not ours):
+                found.append(tag)
+            found.extend(name for name in given if name.startswith("on") or name in ("style", "autofocus"))
+            found.extend(it for it in given.values() if it.strip().startswith("javascript:") and tag == "a")
+
+    Reader().feed(page)
+    return found
 
 
 async def test_a_trunk_is_made_gets_gateways_and_is_deleted(everybody: Person) -> None:
@@ -62,7 +80,9 @@ async def test_a_wrong_gateway_is_refused_beside_its_field(everybody: Person) ->
     assert GATEWAY_SID in text_of(await everybody.get(f"/console/trunks/{CARRIER_SID}"))
 
 
-async def test_a_test_call_goes_by_the_trunk(everybody: Person, stage: ApiStage) -> None:
+async def test_a_test_call_goes_by_the_trunk(everybody: Person) -> None:
+    gateway = {"host": "192.0.2.60", "protocol": "udp", "port": "5060"}
+    await made(everybody, f"/console/trunks/{CARRIER_SID}/gateways", gateway)
     call = await made(
         everybody, f"/console/trunks/{CARRIER_SID}/call", {"from": NUMBER, "to": "+919800000001"}
     )
@@ -89,7 +109,7 @@ async def test_a_masking_session_is_opened_and_closed(everybody: Person) -> None
     parties = {"party_a": "+919800000001", "party_b": "+919800000002", "expires_in_sec": "600"}
     await made(everybody, "/console/masking/sessions", parties)
     page = text_of(await everybody.get("/console/masking"))
-    assert "+919800000001" in page
+    assert "<td>9800000001</td>" in page
     close = re.search("/console/masking/sessions/[^/]+/close", page)
     assert close is not None
     await made(everybody, close[0], {})
@@ -123,7 +143,9 @@ async def test_templates_and_messages(everybody: Person) -> None:
     assert (await everybody.post(sync[0])).status in (303, 400, 409)
     page = text_of(await everybody.post("/console/templates", {"name": "", "body": ""}), 400)
     assert 'id="create-name-hint"' in page
-    page = text_of(await everybody.post("/console/messages", {"type": "text", "to": "x", "form": "text"}), 400)
+    page = text_of(
+        await everybody.post("/console/messages", {"type": "text", "to": "x", "form": "text"}), 400
+    )
     assert 'id="text-to-hint"' in page and 'id="text-text-hint"' in page
     assert (await everybody.get("/console/messages")).status == 200
     assert (await everybody.get("/console/messages/no-such")).status == 404
@@ -144,7 +166,11 @@ async def test_a_webhook_is_made_paused_and_deleted(everybody: Person, product: 
     page = text_of(await everybody.get(found[1]))
     assert "Go on" in page
     assert (await everybody.get(f"{found[1]}/deliveries/none")).status == 404
+    # A paused webhook sends nothing again.
+    assert (await everybody.post(f"{found[1]}/replay")).status == 409
+    await made(everybody, f"{found[1]}/active", {"is_active": "true"})
     assert (await everybody.post(f"{found[1]}/deliveries/none/replay")).status == 404
+    await made(everybody, f"{found[1]}/replay", {})
     assert await made(everybody, f"{found[1]}/delete", {}) == "/console/webhooks"
     wrong = await everybody.post("/console/webhooks", {**fields, "events": "nothing"})
     assert 'id="create-events-hint"' in text_of(wrong, 400)
@@ -177,9 +203,7 @@ async def test_hostile_texts_are_shown_as_texts(everybody: Person, text: str) ->
     for answer in pages:
         page = answer.body.decode()
         assert answer.status in (200, 400), page
-        assert "<script>alert" not in page and "<img src=x" not in page and "<svg/onload" not in page
-        assert not re.search(r"<[^>]*\son(error|load|focus)=", page)
-        assert "'javascript:" not in page and 'href="javascript:' not in page
+        assert dangers(page) == []
 
 
 async def test_pages_of_other_services_say_what_is_missing(person: Person) -> None:

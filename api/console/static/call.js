@@ -61,6 +61,7 @@ export function follow(axis, { onData = () => {} } = {}) {
       player.hidden = false;
       const answer = await fetch(recording.waveform);
       if (answer.ok) wave = await answer.json();
+      find("sides").hidden = wave?.channels.length !== 2;
     }
     if (!ready) player.hidden = true;
   }

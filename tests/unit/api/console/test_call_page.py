@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
+from aiohttp import web
 
 from api.console.pcap import capture
 from api.console.waveform import Unreadable, read_waveform
 from callcontrol.calls.aio.sip_trace import TraceEntry
 from callcontrol.calls.records.journal import CallJournal, JournalEntry
+from callcontrol.database.tables.calls import calls
+from callcontrol.errors import NodeUnreachable
 from callcontrol.models import WebhookEvent
 from tests.support.api_facts import (
     ACCOUNT,
@@ -25,7 +29,7 @@ from tests.support.api_facts import (
     READER_KEY,
 )
 from tests.support.api_stage import ApiStage
-from tests.support.console_stage import Person, sign_in
+from tests.support.console_stage import Person, console_client, sign_in
 from tests.unit.api.client import Client
 
 PAGE = f"/console/calls/{CALL_SID}"
@@ -215,3 +219,38 @@ async def test_details_of_any_type_are_exported(person: Person, stage: ApiStage)
     stage.storage.calls.journal.note(CALL_SID, JournalEntry(MOMENT, "event", "x", details))
     text = (await person.get(f"{PAGE}/call.json")).body.decode()
     assert json.loads(text)["journal"][0]["details"] == {"a": str(MOMENT), "b": {"c": ["b'x'", 1]}}
+
+
+# Another node
+
+
+class Elsewhere:
+    """What forwards to another node, and is asked for a page of a call that is there."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str]] = []
+
+    async def answer(self, request: web.Request, elsewhere: NodeUnreachable) -> web.StreamResponse:
+        self.asked.append((request.path, elsewhere.node))
+        return web.Response(text="from there")
+
+
+async def test_what_another_node_has_is_asked_there(stage: ApiStage, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def lives(node: str) -> bool:
+        return node == "other"
+
+    monkeypatch.setattr(stage.storage.membership, "is_another", lives)
+    record = await stage.storage.calls.get(ACCOUNT, CALL_SID)
+    assert record.node != "other"
+    forwarder = Elsewhere()
+    async with console_client(stage, forwarder=forwarder) as web_client:
+        person = await sign_in(web_client)
+        await stage.write(
+            lambda connection: connection.execute(
+                sa.update(calls).where(calls.c.call_sid == CALL_SID).values(node="other")
+            ).close()
+        )
+        for rest in ("/timeline", "/sip.pcap"):
+            assert (await person.get(PAGE + rest)).body == b"from there"
+        assert (await person.post(f"{PAGE}/hangup")).body == b"from there"
+    assert forwarder.asked == [(f"{PAGE}{rest}", "other") for rest in ("/timeline", "/sip.pcap", "/hangup")]

@@ -1,4 +1,4 @@
-"""Pages of trunks, agents, masking, OTP, messages, templates and webhooks: what they do, refuse and escape."""
+"""Pages of trunks, agents, products and webhooks: what they do, refuse and escape."""
 
 from __future__ import annotations
 

@@ -34,7 +34,10 @@ class Plot {
       ...this.size(),
       legend: { show: false },
       cursor: { show: false },
-      scales: { y: { range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.1 : 1] } },
+      scales: {
+        x: { range: (_, low, high) => [Math.min(low, high - 60), high] },
+        y: { range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.1 : 1] },
+      },
       axes: [axis, { ...axis, size: 44, values: (_, ticks) => ticks.map((tick) => number.format(tick)) }],
       series: [{}, { stroke: colour, width: 1.5, points: { show: false } }],
     }, this.data, this.frame);

@@ -185,6 +185,7 @@ def test_a_small_module_has_several_importers_or_a_reason() -> None:
         str(path)
         for path in paths
         if path.name != "__init__.py"
+        # The console finds its pages by their folder.
         and not {"migrations", "tables", "pages"} & set(path.parts)
         and len((ROOT / path).read_text().splitlines()) < SMALL_LINES
         and importers[str(path.with_suffix(""))] < 2

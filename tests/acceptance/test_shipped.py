@@ -216,15 +216,6 @@ async def test_the_console_is_there_with_its_files(
             assert "immutable" in file.headers["Cache-Control"]
 
 
-async def test_the_printed_link_opens_the_console(
-    session: aiohttp.ClientSession, shipped: ServerProcess
-) -> None:
-    async with session.get(printed(shipped, "console")) as page:
-        assert page.status == 200, await page.text()
-    async with session.get(f"{shipped.url}/console/calls") as page:
-        assert page.status == 200 and "csrf" in await page.text()
-
-
 # A server without any platform carrier
 
 

@@ -82,6 +82,7 @@ def test_live_shows_calls_as_they_come_and_go(
         assert violations(page) == []
         other = place(customer, ECHO, **TALKING)
         expect(row).to_have_count(2)
+        expect(row.first).to_contain_text("in progress")
         row.first.get_by_role("button", name="Hang up").click()
         page.wait_for_url("**/console/live?done=hung_up")
         expect(row).to_have_count(1)

@@ -225,7 +225,7 @@ async def test_details_of_any_type_are_exported(person: Person, stage: ApiStage)
 
 
 class Elsewhere:
-    """What forwards to another node, and is asked for a page of a call that is there."""
+    """Stand-in for the forwarder to other nodes; it keeps what it is asked for."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, str]] = []

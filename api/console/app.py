@@ -68,12 +68,16 @@ class ConsoleSettings:
         is_trusted: True for source addresses that are not limited in rate.
         forwarder: Forwards what another node must answer; None on a database that one node has.
         shown: Settings of the server by name, as operators see them; no secrets.
+        operators: Accounts whose keys see the page of the server; empty for the only account.
+        scrape: Reads the metrics of the server in the format of Prometheus.
     """
 
     public_url: str
     is_trusted: Callable[[str | None], bool] = lambda _: False
     forwarder: Forwarder | None = None
     shown: Mapping[str, str] | None = None
+    operators: frozenset[str] = frozenset()
+    scrape: Callable[[], Awaitable[bytes]] | None = None
 
 
 class Console:

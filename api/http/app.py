@@ -14,7 +14,7 @@ from aiohttp import web
 
 from api.http.body import MAX_BODY_BYTES
 from api.http.cors import Cors
-from api.http.endpoint import Endpoint, Identifiers, path_parameters
+from api.http.endpoint import Endpoint, Identifiers, PublicEndpoint, path_parameters
 from api.http.errors import ErrorStyle
 from api.http.middleware import edge
 from api.http.pipeline import Pipeline
@@ -24,6 +24,7 @@ from api.process.lifecycle import Lifecycle
 from api.process.metrics import Metrics
 from api.process.values import IpNetwork
 from api.routes import ENDPOINTS
+from api.routes.reference import ReferenceRoutes
 from api.routes.service import ServiceRoutes
 from callcontrol.bootstrap.aio.services import Services
 from callcontrol.models import Service
@@ -94,8 +95,9 @@ def create_app(
     )
     outer = edge(metrics, style_finder(ENDPOINTS), pipeline.admit_unrouted, Cors(neighbours.origins))
     app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[outer])
-    public = ServiceRoutes(lifecycle, metrics, ENDPOINTS, public_url)
-    routed = list(_routed(pipeline, public))
+    service = ServiceRoutes(lifecycle, metrics)
+    reference = ReferenceRoutes(ENDPOINTS, service.endpoints, public_url)
+    routed = list(_routed(pipeline, (*service.endpoints, *reference.endpoints, reference.files)))
     for method, path, handler in routed:
         app.router.add_route(method, path, handler)
     # Behind all others, which are found first.
@@ -104,7 +106,7 @@ def create_app(
     return app
 
 
-def _routed(pipeline: Pipeline, public: ServiceRoutes) -> Iterator[tuple[str, str, _Handler]]:
+def _routed(pipeline: Pipeline, public: Iterable[PublicEndpoint]) -> Iterator[tuple[str, str, _Handler]]:
     """Method, pattern and handler of every route."""
     paths = {endpoint.path for endpoint in ENDPOINTS}
     for endpoint in ENDPOINTS:
@@ -113,7 +115,7 @@ def _routed(pipeline: Pipeline, public: ServiceRoutes) -> Iterator[tuple[str, st
         # What another protocol answers to GET is a stream, which has no head of its own.
         if endpoint.method == "GET" and endpoint.spoken is None:
             yield "HEAD", path, handler
-    for route in public.endpoints:
+    for route in public:
         yield "GET", route.path, route.handler
         yield "HEAD", route.path, route.handler
 

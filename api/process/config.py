@@ -25,6 +25,7 @@ from api.process.values import (
     PortRange,
     WholeNumber,
     is_loopback,
+    parse_accounts,
     parse_advertise,
     parse_advertises,
     parse_bool,
@@ -137,6 +138,11 @@ class Settings:
         "", parse_origins, "origins of web pages that may read responses (CORS); * for all"
     )
     console: bool = _setting("1", parse_bool, "1 serves the console, pages for people, at /console")
+    console_operators: frozenset[str] = _setting(
+        "",
+        parse_accounts,
+        "accounts whose keys of scope admin see the console's page of the server (default: the only one)",
+    )
     sip_listen: tuple[ListenAddress, ...] = _setting(
         "udp:127.0.0.1:5060,tcp:127.0.0.1:5060",
         parse_listens,

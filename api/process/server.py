@@ -393,6 +393,8 @@ class Server:
                     is_trusted=trusts(settings.trusted_sources),
                     forwarder=forwarder,
                     shown=shown_settings(settings),
+                    operators=settings.console_operators,
+                    scrape=self.metrics.scrape,
                 ),
             )
             console.attach(app)

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
+from uuid import UUID
 
 from callcontrol.secrets.aio import parse_key
 from media.audio import ToneError, ringing_tone
@@ -21,6 +22,7 @@ __all__ = [
     "PortRange",
     "WholeNumber",
     "is_loopback",
+    "parse_accounts",
     "parse_advertise",
     "parse_advertises",
     "parse_bool",
@@ -351,6 +353,17 @@ def parse_countries(text: str) -> frozenset[str]:
         if re.fullmatch(r"[A-Z]{2}", code) is None:
             raise ValueError(f"{code!r} is not a two-letter country code such as IN")
     return frozenset(codes)
+
+
+def parse_accounts(text: str) -> frozenset[str]:
+    """Read account_sids, which are UUIDs, separated by commas."""
+    found = frozenset(part.strip().lower() for part in text.split(",") if part.strip())
+    for sid in found:
+        try:
+            UUID(sid)
+        except ValueError:
+            raise ValueError(f"{sid!r} is no account_sid") from None
+    return found
 
 
 def parse_path(text: str) -> Path:

@@ -192,8 +192,11 @@ async def test_the_printed_key_opens_every_service(api: Api, shipped: ServerProc
 
 async def test_documents_need_no_key(api: Api) -> None:
     nobody = api.with_key(None)
-    for path in ("/health", "/ready", "/metrics", "/openapi.json", "/docs"):
+    for path in ("/health", "/ready", "/metrics", "/openapi.json", "/asyncapi.json", "/docs"):
         assert (await nobody.get(path)).expect(200).content
+    # The page of the API is shipped whole.
+    for path in ("/docs/page.js", "/docs/scalar.js"):
+        assert b"Scalar" in (await nobody.get(path)).expect(200).content
 
 
 # The console

@@ -200,6 +200,24 @@ class SubscriptionService:
         await self._writer.flush_pending()
         return await self._database.read(read)
 
+    async def delivery(self, account_sid: str, subscription_id: str, delivery_id: str) -> Delivery:
+        """
+        Get a delivery of a subscription with its request.
+
+        Raises:
+            NotFound: The account has no such subscription, or the subscription no such delivery.
+        """
+
+        def read(connection: Connection) -> Delivery:
+            self._own(connection, account_sid, subscription_id)
+            found = deliveries.of_subscription(connection, subscription_id, delivery_id)
+            if found is None:
+                raise NotFound("There is no such delivery.")
+            return found
+
+        await self._writer.flush_pending()
+        return await self._database.read(read)
+
     async def deliveries_of_call(self, account_sid: str, call_sid: str) -> Sequence[Delivery]:
         """List the deliveries of a call's events, in order of publication; none of another account's call."""
         await self._writer.flush_pending()

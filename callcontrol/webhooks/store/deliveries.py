@@ -255,6 +255,16 @@ def of_call(connection: Connection, call_sid: str) -> list[Delivery]:
     return [to_delivery(row) for row in rows]
 
 
+def of_subscription(connection: Connection, subscription_id: str, delivery_id: str) -> Delivery | None:
+    """Delivery of a subscription; None if it has no such one."""
+    row = connection.execute(
+        sa.select(deliveries).where(
+            deliveries.c.delivery_id == delivery_id, deliveries.c.subscription_id == subscription_id
+        )
+    ).one_or_none()
+    return None if row is None else to_delivery(row)
+
+
 def purge(connection: Connection, before: datetime, place: int, limit: int) -> tuple[int, int | None]:
     """
     Delete finished deliveries older than ``before``, among the next ``limit`` rows after ``place``.

@@ -1,0 +1,92 @@
+"""Pages of numbers, keys and the wallet: what they show, do and refuse."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.support.api_facts import NOWHERE, NUMBER, NUMBER_ID, READER_KEY
+from tests.support.api_stage import ApiStage
+from tests.support.console_stage import Person, sign_in
+from tests.unit.api.client import Answer, Client
+from tests.unit.api.test_dids import LISTING
+
+NUMBERS = "/console/numbers"
+ONE = f"{NUMBERS}/{NUMBER_ID}"
+STREAM = {"target": "media_stream", "stream_url": "wss://bot.example.com/ws"}
+
+
+def text_of(answer: Answer, status: int = 200) -> str:
+    """Page of a response of this status."""
+    page = answer.body.decode()
+    assert answer.status == status, page
+    return page
+
+
+async def test_numbers_are_listed_and_lead_to_their_pages(person: Person) -> None:
+    page = text_of(await person.get(NUMBERS))
+    assert f'href="{ONE}"' in page and NUMBER in page and "Front desk" in page
+    assert NUMBER not in text_of(await person.get(f"{NUMBERS}?status=released"))
+    assert "must" in text_of(await person.get(f"{NUMBERS}?region=9111"), 400)
+
+
+async def test_a_number_is_labelled_bound_and_unbound(person: Person, stage: ApiStage) -> None:
+    done = await person.post(f"{ONE}/label", {"friendly_name": "Desk <2>"})
+    assert (done.status, done.headers["Location"]) == (303, f"{ONE}?done=labelled")
+    assert "Desk &lt;2&gt;" in text_of(await person.get(ONE))
+    done = await person.post(f"{ONE}/bind", STREAM)
+    assert (done.status, done.headers["Location"]) == (303, f"{ONE}?done=bound"), done.body.decode()
+    assert "media_stream" in text_of(await person.get(ONE))
+    assert (await person.post(f"{ONE}/unbind")).status == 303
+
+
+async def test_a_wrong_field_is_named_beside_it_in_the_words_of_the_api(person: Person) -> None:
+    page = text_of(await person.post(f"{ONE}/bind", {**STREAM, "stream_url": "ftp://x"}), 400)
+    hint = re.search(r'class="hint wrong" id="bind-stream_url-hint">([^<]+)<', page)
+    assert hint is not None and "ws" in hint[1]
+    assert 'value="ftp://x"' in page and 'aria-invalid="true"' in page
+
+
+async def test_a_number_of_nobody_is_not_there(person: Person) -> None:
+    assert "Not here" in text_of(await person.get(f"{NUMBERS}/{NOWHERE}"), 404)
+    assert (await person.post(f"{NUMBERS}/{NOWHERE}/unbind")).status == 404
+    assert (await person.get(f"{NUMBERS}/no-uuid")).status == 404
+
+
+async def test_a_number_is_bought_at_the_price_that_was_shown(person: Person, stage: ApiStage) -> None:
+    stage.inventory.listings = {"did_1": LISTING}
+    page = text_of(await person.get(f"{NUMBERS}/buy"))
+    fields = dict(re.findall(r'name="(live_ref|months|acknowledged_total)" value="([^"]+)"', page))
+    bought = await person.post(f"{NUMBERS}/buy", fields)
+    assert bought.status == 303, bought.body.decode()
+    assert "The number is yours" in text_of(await person.get(bought.headers["Location"]))
+    gone = await person.post(f"{NUMBERS}/buy", fields)
+    assert gone.status == 409 and 'role="alert"' in gone.body.decode()
+
+
+async def test_a_number_is_released(person: Person) -> None:
+    released = await person.post(f"{ONE}/release")
+    assert (released.status, released.headers["Location"]) == (303, f"{NUMBERS}?done=released")
+    assert (await person.get(ONE)).status == 404
+
+
+async def test_without_a_sandbox_a_call_from_it_is_refused_in_words(person: Person) -> None:
+    page = text_of(await person.post(f"{ONE}/call", {"hangup_after_seconds": "x"}), 400)
+    assert 'id="call-hangup_after_seconds-hint"' in page
+
+
+async def test_a_key_without_the_scope_changes_nothing(web: Client) -> None:
+    reader = await sign_in(web, READER_KEY)
+    for path in (f"{ONE}/label", f"{ONE}/bind", f"{ONE}/release", f"{NUMBERS}/buy"):
+        refused = await reader.post(path, {"friendly_name": "x"})
+        assert refused.status == 403, path
+        assert "lacks the scope numbers.write" in refused.body.decode()
+
+
+@pytest.mark.parametrize("path", [NUMBERS, "/console/keys", "/console/wallet"])
+async def test_what_the_key_may_not_see_is_not_in_its_navigation(web: Client, path: str) -> None:
+    reader = await sign_in(web, READER_KEY)
+    page = (await reader.get("/console/no-such-page")).body.decode()
+    answer = await reader.get(path)
+    assert (f'href="{path}"' in page) == (answer.status == 200)

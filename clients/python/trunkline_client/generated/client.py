@@ -18,6 +18,7 @@ from trunkline_client.generated.resources.keys import AsyncKeysResource, KeysRes
 from trunkline_client.generated.resources.managed_tools import AsyncManagedToolsResource, ManagedToolsResource
 from trunkline_client.generated.resources.masking import AsyncMaskingResource, MaskingResource
 from trunkline_client.generated.resources.messages import AsyncMessagesResource, MessagesResource
+from trunkline_client.generated.resources.model_keys import AsyncModelKeysResource, ModelKeysResource
 from trunkline_client.generated.resources.numbers import AsyncNumbersResource, NumbersResource
 from trunkline_client.generated.resources.otp import AsyncOtpResource, OtpResource
 from trunkline_client.generated.resources.recordings import AsyncRecordingsResource, RecordingsResource
@@ -52,6 +53,7 @@ class Resources:
         self.managed_tools = ManagedToolsResource(transport)
         self.masking = MaskingResource(transport)
         self.messages = MessagesResource(transport)
+        self.model_keys = ModelKeysResource(transport)
         self.numbers = NumbersResource(transport)
         self.otp = OtpResource(transport)
         self.recordings = RecordingsResource(transport)
@@ -85,6 +87,7 @@ class AsyncResources:
         self.managed_tools = AsyncManagedToolsResource(transport)
         self.masking = AsyncMaskingResource(transport)
         self.messages = AsyncMessagesResource(transport)
+        self.model_keys = AsyncModelKeysResource(transport)
         self.numbers = AsyncNumbersResource(transport)
         self.otp = AsyncOtpResource(transport)
         self.recordings = AsyncRecordingsResource(transport)

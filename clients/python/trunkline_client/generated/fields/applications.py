@@ -20,7 +20,7 @@ class CreateApplicationFields(TypedDict):
     stream_track: NotRequired[str | None]
     stream_max_retries: NotRequired[int | None]
     name: str
-    target: Literal['voice_agent', 'webhook', 'media_stream', 'forward']
+    target: Literal['voice_agent', 'webhook', 'media_stream', 'model', 'forward']
     stream_url: NotRequired[str | None]
     forward_to: NotRequired[str | None]
     caller_id: NotRequired[str | None]
@@ -34,6 +34,7 @@ class CreateApplicationFields(TypedDict):
     agent_id: NotRequired[str | None]
     workspace_id: NotRequired[str | None]
     record_all_calls: NotRequired[bool]
+    model: NotRequired[shared.ModelFields | None]
 
 
 class ListApplicationsFields(TypedDict):
@@ -57,7 +58,7 @@ class UpdateApplicationFields(TypedDict):
     stream_track: NotRequired[str | None]
     stream_max_retries: NotRequired[int | None]
     name: NotRequired[str]
-    target: NotRequired[Literal['voice_agent', 'webhook', 'media_stream', 'forward']]
+    target: NotRequired[Literal['voice_agent', 'webhook', 'media_stream', 'model', 'forward']]
     stream_url: NotRequired[str | None]
     forward_to: NotRequired[str | None]
     caller_id: NotRequired[str | None]
@@ -71,3 +72,4 @@ class UpdateApplicationFields(TypedDict):
     agent_id: NotRequired[str | None]
     workspace_id: NotRequired[str | None]
     record_all_calls: NotRequired[bool]
+    model: NotRequired[shared.ModelFields | None]

@@ -108,6 +108,28 @@ class LiveTransfer(TypedDict):
     headers: NotRequired[dict[str, str]]
 
 
+class Model(TypedDict):
+    """
+    Connect the call to a vendor's realtime speech model.
+    """
+
+    provider: Literal['openai', 'deepgram', 'gemini', 'elevenlabs']
+    model: str
+    instructions: NotRequired[str | None]
+    voice: NotRequired[str | None]
+    greeting: NotRequired[str | None]
+    language: NotRequired[str | None]
+    tools: NotRequired[list[str] | None]
+    api_key: NotRequired[str | None]
+    key: NotRequired[str | None]
+    transcription: NotRequired[str | None]
+    url: NotRequired[str | None]
+    max_retries: NotRequired[int]
+    verb: Literal['model']
+    action_url: NotRequired[str | None]
+    action_method: NotRequired[Literal['POST', 'GET'] | None]
+
+
 class Pause(TypedDict):
     """
     Wait.
@@ -168,6 +190,7 @@ class Say(TypedDict):
     text: str
     language: NotRequired[str]
     loop: NotRequired[int]
+    voice: NotRequired[str | None]
     verb: Literal['say']
 
 
@@ -188,6 +211,7 @@ class SpokenPrompt(TypedDict):
     text: str
     language: NotRequired[str]
     loop: NotRequired[int]
+    voice: NotRequired[str | None]
 
 
 class ListCallsFields(TypedDict):
@@ -224,7 +248,7 @@ class UpdateLiveCallFields(TypedDict):
 
 class Gather(TypedDict):
     """
-    Collect the party's DTMF digits while prompts are played.
+    Collect the party's DTMF digits, or what it says, while prompts are played.
     """
 
     verb: Literal['gather']
@@ -237,6 +261,8 @@ class Gather(TypedDict):
     action_url: NotRequired[str | None]
     action_method: NotRequired[Literal['POST', 'GET'] | None]
     action_on_empty: NotRequired[bool | None]
+    input: NotRequired[list[Literal['digits', 'speech']] | None]
+    language: NotRequired[str | None]
 
 
 class Stream(TypedDict):
@@ -289,5 +315,6 @@ class CreateCallFields(TypedDict):
     stream_url: NotRequired[str | None]
     webhook_url: NotRequired[str | None]
     webhook_method: NotRequired[Literal['POST', 'GET']]
-    webhook_format: NotRequired[Literal['json', 'form']]
-    verbs: NotRequired[list[Answer | Play | Say | Pause | Gather | Record | Dial | Conference | Stream | SendDigits | Redirect | Hangup] | None]
+    webhook_format: NotRequired[Literal['json', 'form', 'jambonz']]
+    verbs: NotRequired[list[Answer | Play | Say | Pause | Gather | Record | Dial | Conference | Stream | Model | SendDigits | Redirect | Hangup] | None]
+    model: NotRequired[shared.ModelFields | None]

@@ -84,3 +84,4 @@ class BindNumberFields(TypedDict):
     agent_id: NotRequired[str | None]
     workspace_id: NotRequired[str | None]
     language: NotRequired[str | None]
+    model: NotRequired[shared.ModelFields | None]

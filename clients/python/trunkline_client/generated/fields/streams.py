@@ -10,7 +10,7 @@ class UpdateStreamSettingsFields(TypedDict):
     Fields of `streams.update_settings`.
     """
 
-    default_stream_protocol: Literal['exotel', 'jambonz', 'plivo', 'telnyx', 'twilio', 'vobiz', 'vonage'] | None
+    default_stream_protocol: Literal['asterisk', 'asterisk_json', 'exotel', 'jambonz', 'plivo', 'telnyx', 'twilio', 'vobiz', 'vonage'] | None
 
 
 class RotateStreamSecretFields(TypedDict):

@@ -9,6 +9,24 @@ from pydantic import Field
 from trunkline_client.operation import Result
 
 
+class ModelObject(Result):
+    """
+    A vendor's model as the target of calls; its key is never shown.
+    """
+
+    provider: Literal['openai', 'deepgram', 'gemini', 'elevenlabs']
+    model: str
+    instructions: str | None = None
+    voice: str | None = None
+    greeting: str | None = None
+    language: str | None = None
+    tools: list[str] | None = None
+    key: Annotated[str | None, Field(description='Name of the stored key.')] = None
+    transcription: str | None = None
+    url: str | None = None
+    max_retries: int | None = None
+
+
 class Application(Result):
     """
     An application; credentials of its stream are never shown.
@@ -17,7 +35,7 @@ class Application(Result):
     app_sid: str
     sid: Annotated[str, Field(description='Alias of app_sid.')]
     name: str
-    target: Literal['voice_agent', 'webhook', 'media_stream', 'forward']
+    target: Literal['voice_agent', 'webhook', 'media_stream', 'model', 'forward']
     webhook_url: str | None
     webhook_method: str | None
     webhook_format: str | None
@@ -37,5 +55,6 @@ class Application(Result):
     caller_id: str | None
     timeout: int | None
     record_all_calls: bool
+    model: ModelObject | None
     created_at: datetime
     updated_at: datetime

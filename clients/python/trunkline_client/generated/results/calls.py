@@ -77,6 +77,8 @@ class StreamObject(Result):
     encoding: str
     sample_rate: int
     state: str | None
+    model: str | None = None
+    usage: dict[str, int] | None = None
 
 
 class TraceMessage(Result):

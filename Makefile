@@ -55,7 +55,7 @@ $(BIN)/pip: $(VENV)/.system
 	@touch $(BIN)/pip
 
 $(VENV)/.tools: $(BIN)/pip
-	@scripts/step "installing the build tools" $(BIN)/pip install --quiet "scikit-build-core>=0.11" "nanobind>=2.4" ninja "hatchling>=1.27" editables
+	@scripts/step "installing the build tools" $(BIN)/pip install --quiet "scikit-build-core>=0.11" "nanobind>=2.4" ninja
 	@touch $@
 
 $(VENV)/.libraries: $(VENV)/.tools pyproject.toml
@@ -71,7 +71,7 @@ $(VENV)/.ready: $(VENV)/.libraries $(BUILD_INPUTS)
 # The examples and the tests use the client for Python.
 $(VENV)/.client: $(VENV)/.ready $(CLIENT)/pyproject.toml
 	@scripts/step "installing the client for Python" \
-		$(BIN)/pip install --quiet --no-build-isolation --editable "$(CLIENT)[agent]"
+		$(BIN)/pip install --quiet --editable "$(CLIENT)[agent]"
 	@touch $@
 
 # An editable installation compiles no modules, and a service may not write beside them.

@@ -36,7 +36,7 @@ ACCEPTS: dict[str, dict[str, Any]] = {
         },
     },
 }
-"""What accepts a session, by vendor."""
+"""Messages that accept a session, by vendor."""
 
 
 def make_dialect(
@@ -69,7 +69,7 @@ def make_dialect(
 
 
 def read(dialect: ModelDialect, **message: Any) -> Any:
-    """What a message of the vendor means."""
+    """Decode a message of the vendor."""
     return dialect.decode(json.dumps(message).encode())
 
 

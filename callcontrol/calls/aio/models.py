@@ -35,7 +35,7 @@ _MAX_AT_ONCE: Final = 8
 
 
 class SpeechModels(Protocol):
-    """What the sessions of speech models need of the account: its stored keys, and its tools."""
+    """Stored keys and tools of accounts, for the sessions of speech models."""
 
     async def api_key(self, account_sid: str, name: str) -> str:
         """Return a stored key; raises ``NotFound``."""
@@ -125,7 +125,7 @@ class ModelAgent:
         self._spawn(self._ask(stream, call, arguments))
 
     def done(self, name: str, result: Mapping[str, Any], *, is_error: bool = False) -> None:
-        """Give the model the result of a tool of the call, if it has used it."""
+        """Send the model the result of a tool of the call, if it has used it."""
         pending = self._pending.pop(name, None)
         if pending is not None:
             stream, call_id = pending

@@ -259,7 +259,7 @@ class Toolbox:
 
 class AccountModels:
     """
-    What sessions with speech models need of their account.
+    Stored keys and tools of accounts, for sessions with speech models.
 
     ``tools`` returns the service, which is built after the calls that use it.
     """

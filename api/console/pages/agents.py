@@ -83,7 +83,7 @@ async def bind_agent(visit: Visit) -> web.StreamResponse:
 
 @pages.post(ONE + "/call")
 async def call_agent(visit: Visit) -> web.StreamResponse:
-    """Let an agent call a number, and go to that call."""
+    """Call a number by an agent, and go to that call."""
     try:
         body = {"agent_id": visit.sid("id")}
         call = await ask(visit, "start_assistant_call", form=visit.form, body=body)

@@ -41,7 +41,7 @@ async def close_session(visit: Visit) -> web.StreamResponse:
 
 @pages.post(f"{PATH}/numbers")
 async def enrol_number(visit: Visit) -> web.StreamResponse:
-    """Take a number of the account for sessions."""
+    """Use a number of the account for sessions."""
     return await _done(visit, "enrol_masked_number", "enrolled", form=visit.form)
 
 

@@ -94,7 +94,7 @@ async def release_number(visit: Visit) -> web.StreamResponse:
 
 @pages.post(ONE + "/call", scope="calls.write")
 async def call_number(visit: Visit) -> web.StreamResponse:
-    """Let a party of the sandbox call a number, and go to that call."""
+    """Call a number by a party of the sandbox, and go to that call."""
     try:
         number = await ask(visit, "get_number", {"id": visit.sid("id")})
         call = await ask(visit, "call_from_sandbox", form=visit.form, body={"to": number["number"]})

@@ -41,7 +41,7 @@ async def made(person: Person, path: str, fields: Mapping[str, str]) -> str:
 
 
 def dangers(page: str) -> list[str]:
-    """What a browser would execute of a page, but for the scripts of the console."""
+    """Parts of a page that a browser would execute, but for the scripts of the console."""
     found: list[str] = []
 
     class Reader(HTMLParser):

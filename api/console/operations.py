@@ -183,9 +183,8 @@ async def _answer(
 
 
 def _validated(visit: Visit, endpoint: Endpoint[Any, Any], body: Mapping[str, Any]) -> RequestModel:
-    check_url = visit.storage.destinations.check_url
     model: type[RequestModel] = endpoint.body
-    return validate_body(model, dict(body), check_url)
+    return validate_body(model, dict(body), visit.reach)
 
 
 def _shown(data: Any) -> Any:

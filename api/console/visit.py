@@ -7,6 +7,7 @@ import hmac
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 from urllib.parse import urlencode
 
@@ -15,6 +16,7 @@ from aiohttp import web
 from api.console.page import Page, Pages
 from api.console.rendering import HEADERS, STATIC, render, texts_of
 from api.http.body import UNSTORABLE
+from api.schemas.base import Reach
 from callcontrol.accounts.keys import opens
 from callcontrol.bootstrap.aio.services import Services, Storage
 from callcontrol.errors import DomainError, NotFound, Unauthorized, ValidationFailed
@@ -98,6 +100,12 @@ class Visit:
         if self.signed_in is None:
             return False
         return scope is None or (scope in self.principal.scopes and opens(self.principal.service, service))
+
+    @property
+    def reach(self) -> Reach:
+        """Countries, prompts and hosts that forms of the account may name."""
+        has_gateway = partial(self.storage.directory.has_gateway, self.account_sid)
+        return Reach(self.services.verb_rules, has_gateway)
 
     def path(self, name: str) -> str:
         """Value of a parameter of the path."""

@@ -56,3 +56,10 @@ def dialect_at(sequence: int, name: str, **changes: Any) -> Dialect:
     for _ in range(sequence - 2):
         made.event("x", "x", {})
     return made
+
+
+def opening(dialect: Dialect) -> bytes:
+    """The frame that a dialect begins with; it must have one."""
+    frame = dialect.start(0)
+    assert frame is not None
+    return frame

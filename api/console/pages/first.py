@@ -78,7 +78,7 @@ async def _place(visit: Visit, values: Mapping[str, str]) -> CallRecord:
     if number is None:
         raise NotFound("Your account has no number that is registered for calls.")
     body = {"from": number, "to": values["to"] or _PARTIES[0], **_does(values, await _agent(visit, values))}
-    checked = validate_body(CreateCall, body, visit.storage.destinations.check_url)
+    checked = validate_body(CreateCall, body, visit.reach)
     return await visit.services.calls.create_call(visit.account_sid, call_request(checked))
 
 

@@ -25,8 +25,13 @@ from media.streams.dialects.twilio import TwilioDialect
 from media.streams.dialects.vonage import VonageDialect
 
 __all__ = [
-    *("DIALECTS", "MODEL_DIALECTS", "WEBSOCKET_DIALECTS"),
-    *("Dialect", "ExotelDialect", "ModelDialect", "dialect_class"),
+    "DIALECTS",
+    "MODEL_DIALECTS",
+    "WEBSOCKET_DIALECTS",
+    "Dialect",
+    "ExotelDialect",
+    "ModelDialect",
+    "dialect_class",
 ]
 
 _ALL: tuple[type[Dialect], ...] = (

@@ -24,7 +24,7 @@ from media.streams import (
 )
 from tests.support.examples import examples
 from tests.support.levels import tone_level_dbfs
-from tests.support.stream_setups import CALL, STREAM, make_dialect
+from tests.support.stream_setups import CALL, STREAM, make_dialect, opening
 
 BOTH = pytest.mark.parametrize("name", ["asterisk", "asterisk_json"])
 
@@ -35,12 +35,12 @@ def command(word: str, **fields: Any) -> bytes:
 
 def test_words_that_open_a_stream() -> None:
     assert make_dialect("asterisk").connected() is None
-    assert make_dialect("asterisk").start(0).decode() == (
+    assert opening(make_dialect("asterisk")).decode() == (
         f"MEDIA_START connection_id:{STREAM} channel:WebSocket/{CALL} channel_id:{CALL} format:ulaw "
         "optimal_frame_size:160 ptime:20"
     )
     again = make_dialect("asterisk", encoding="l16", sample_rate=16_000, reconnect=Reconnect(2, "earlier"))
-    words = again.start(0).decode()
+    words = opening(again).decode()
     assert words.partition(" format:")[2] == (
         "slin16 optimal_frame_size:640 ptime:20 reconnect:true attempt:2 previous_stream_sid:earlier"
     )
@@ -48,7 +48,7 @@ def test_words_that_open_a_stream() -> None:
 
 def test_json_that_opens_a_stream() -> None:
     made = make_dialect("asterisk_json", encoding="alaw")
-    assert json.loads(made.start(0)) == {
+    assert json.loads(opening(made)) == {
         "event": "MEDIA_START",
         "connection_id": STREAM,
         "channel": f"WebSocket/{CALL}",

@@ -13,25 +13,25 @@ from media.streams import AgentDtmf, AgentHangup, CommandError
 from media.streams.dialects.audiosocket import frame_length
 from tests.support.examples import examples
 from tests.support.levels import tone_level_dbfs
-from tests.support.stream_setups import CALL, make_dialect
+from tests.support.stream_setups import CALL, make_dialect, opening
 
 
 def test_a_stream_begins_with_the_identifier_of_the_call() -> None:
     made = make_dialect("audiosocket")
     assert made.connected() is None
-    assert made.start(0) == b"\x01\x00\x10" + UUID(CALL).bytes
+    assert opening(made) == b"\x01\x00\x10" + UUID(CALL).bytes
 
 
 def test_the_customer_may_name_another_identifier() -> None:
     asked = "40325ec2-5efd-4bd3-805f-53576e581d13"
     made = make_dialect("audiosocket", custom_parameters=(("uuid", asked),))
-    assert made.start(0)[3:] == UUID(asked).bytes
+    assert opening(made)[3:] == UUID(asked).bytes
     other = make_dialect("audiosocket", custom_parameters=(("uuid", "mine"),))
-    assert other.start(0)[3:] == UUID(CALL).bytes
+    assert opening(other)[3:] == UUID(CALL).bytes
 
 
 def test_a_call_whose_identifier_is_no_uuid_has_one_of_its_own() -> None:
-    one, same, other = (make_dialect("audiosocket", call_sid=sid).start(0) for sid in ("a", "a", "b"))
+    one, same, other = (opening(make_dialect("audiosocket", call_sid=sid)) for sid in ("a", "a", "b"))
     assert one == same != other and len(one) == 19
 
 

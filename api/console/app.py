@@ -44,7 +44,7 @@ from callcontrol.models import CallFilter
 if TYPE_CHECKING:
     from api.http.forward import Forwarder
 
-__all__ = ["Console", "ConsoleSettings", "PageNotFound"]
+__all__ = ["Console", "ConsoleSettings"]
 
 _log = logging.getLogger("api.console")
 
@@ -52,10 +52,6 @@ _PAGES_PER_MINUTE: Final = 600
 _SIGN_INS_PER_MINUTE: Final = 10
 _SAME_ORIGIN: Final = frozenset({"same-origin"})
 _GROUPS: Final[Sequence[Group]] = get_args(Group)
-
-
-class PageNotFound(NotFound):
-    """There is no page at this path."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,7 +255,7 @@ async def _home(visit: Visit) -> web.StreamResponse:
 async def _missing(visit: Visit) -> web.StreamResponse:
     if not visit.request.match_info.get("tail"):
         visit.go(HOME)
-    raise PageNotFound("There is no page at this address.")
+    raise NotFound("There is no page at this address.")
 
 
 def _navigation(modules: Sequence[Pages]) -> Sequence[tuple[str, Sequence[Pages]]]:

@@ -10,6 +10,7 @@ from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.calls.product import CallAttachment
 from callcontrol.calls.recording import PENDING
 from callcontrol.calls.records.aio import CallStore
+from callcontrol.calls.records.journal import CallJournal
 from callcontrol.directory.directory import Changes, Directory
 from callcontrol.errors import (
     DestinationForbidden,
@@ -250,6 +251,8 @@ class MemoryRecords(CallStore):
     def __init__(self, wallets: MemoryWallets, places: MemoryPlaces | None = None) -> None:
         self.wallets = wallets
         self.places = places
+        self.journal = CallJournal()
+        self.watcher = None
         self.records: dict[str, CallRecord] = {}
         self.events: list[WebhookEvent] = []
         self.broadcasts: list[SubscribedEvent] = []

@@ -156,6 +156,8 @@ def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProce
 
 
 def test_the_operator_sees_plots_and_settings(browsing: Browsing, own_server: ServerProcess) -> None:
+    # It is ready before it prints what it made.
+    wait_until(lambda: "  API key " in own_server.log())
     line = next(text for text in own_server.log().splitlines() if text.strip().startswith("API key"))
     with browsing.person() as page:
         browsing.sign_in(page, own_server.url, line.split()[2])

@@ -10,7 +10,7 @@ from callcontrol.accounts.keys import PREFIXES, opens
 from callcontrol.errors import Forbidden, Unauthorized
 from callcontrol.models import Principal, Service
 
-__all__ = ["authenticate", "bearer_of_basic"]
+__all__ = ["authenticate", "bearer_of", "bearer_of_basic"]
 
 
 async def authenticate(
@@ -50,6 +50,11 @@ async def authenticate(
     if not opens(principal.service, service):
         raise Forbidden(f"This key is for the service {principal.service}; use one of the service {service}.")
     return principal
+
+
+def bearer_of(header: str) -> str:
+    """Return the text of an Authorization header of the scheme Bearer; empty for another scheme."""
+    return _key_of(header) or ""
 
 
 def _key_of(header: str) -> str | None:

@@ -25,6 +25,7 @@ from api.routes import (
     trunk_numbers,
     trunks,
     wallet,
+    webrtc,
 )
 from api.routes.assistant import calls as assistant_calls
 from api.routes.assistant import keys as assistant_keys
@@ -44,6 +45,7 @@ __all__ = ["ENDPOINTS"]
 _MODULES = (
     calls,
     sandbox,
+    webrtc,
     mcp,
     twilio_calls,
     twilio_recordings,

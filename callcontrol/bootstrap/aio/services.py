@@ -95,6 +95,7 @@ from callcontrol.wallet.aio import WalletService
 from callcontrol.webhooks.aio.outbox import Outbox, OutboxSettings
 from callcontrol.webhooks.aio.subscriptions import SubscriptionService
 from callcontrol.webhooks.store import deliveries
+from callcontrol.webrtc.aio import BrowserCalls
 from media.audio import PromptLibrary, Speaker
 from media.audio.speech import Synthesizer
 from sip.aio import NameServer
@@ -328,11 +329,13 @@ class ServiceSettings:
     Settings of the services of a server.
 
     Finished recordings are kept for ``recording_days``, where the account has no retention of its own.
-    ``messages_per_second`` is the rate of a messaging channel without its own.
+    ``messages_per_second`` is the rate of a messaging channel without its own. Browsers' calls use the UDP
+    port ``webrtc_port`` of the address of RTP, 0 for any.
     """
 
     calls: CallControlSettings
     node: str = "local"
+    webrtc_port: int = 0
     recording_days: int = 30
     messages_per_second: int = DEFAULT_MESSAGES_PER_SECOND
 
@@ -374,6 +377,7 @@ class Services:
         gate: Admits calls while they can be recorded.
         calls: Call control, with its SIP and RTP sockets.
         sandbox_calls: Calls of sandbox parties to numbers of accounts.
+        browser_calls: Calls of browsers to numbers of accounts.
         trunks: Carriers and gateways; it refuses to delete those with active legs.
         uploads: Uploads of recordings to the object store, if there is one.
         receiver, dispatcher: Events of the messaging network, and submission to it.
@@ -422,6 +426,9 @@ class Services:
             ),
         )
         self.sandbox_calls = SandboxCalls(self.calls, directory, storage.refresh, providers.sandbox_parties)
+        self.browser_calls = BrowserCalls(
+            self.calls, directory, storage.refresh, storage.keys, storage.secrets, settings.webrtc_port
+        )
         self.trunks = TrunkService(database, writer, directory, self.calls.legs_at)
         self.recordings = RecordingService(
             database,
@@ -506,6 +513,7 @@ class Services:
             for close in (
                 self.masked_routes.close,
                 self.calls.close,
+                self.browser_calls.close,
                 self.market.close,
                 self.renewals.close,
                 self.dispatcher.close,

@@ -374,6 +374,16 @@ class CallControl:
         """Number of streams that hear another codec than their own."""
         return sum(runner.media.transcoded for runner in self._runners.values())
 
+    @property
+    def on_net(self) -> OnNet:
+        """Calls of this server to itself."""
+        return self._on_net
+
+    @property
+    def node(self) -> str:
+        """Name of this process among those that share the database."""
+        return self._services.calls.node
+
     def call_of(self, call_id: str) -> str | None:
         """The call of a SIP dialog, while its trace is kept; None before the start."""
         return self._traces.call_of(call_id) if self._started else None

@@ -41,6 +41,7 @@ class ServiceRoutes:
         self._described = endpoints
         self._public_url = public_url
         self._page = resources.files("api").joinpath("static/docs.html").read_text(encoding="utf-8")
+        self._phone = resources.files("api").joinpath("static/trunkline-phone.js").read_text(encoding="utf-8")
         self._page_policy = _content_policy(self._page)
         self._written: dict[str, bytes] = {}
         self._writing = asyncio.Lock()
@@ -61,6 +62,14 @@ class ServiceRoutes:
                 self.stream_schema,
                 statuses={200: "The schema.", 404: "There is no such protocol."},
                 parameters={"dialect": tuple(FRAMES)},
+            ),
+            PublicEndpoint(
+                "/webrtc/trunkline-phone.js",
+                "A telephone for web pages, as a JavaScript module",
+                self.phone_module,
+                "text/javascript",
+                statuses={200: "The module."},
+                tag="webrtc",
             ),
             PublicEndpoint("/docs", "This document as a web page", self.docs, "text/html"),
             *_INTEGRATIONS,
@@ -113,6 +122,10 @@ class ServiceRoutes:
             if name not in self._written:
                 self._written[name] = await asyncio.to_thread(lambda: json.dumps(make()).encode())
         return web.Response(body=self._written[name], content_type="application/json", charset="utf-8")
+
+    async def phone_module(self, _: web.Request) -> web.Response:
+        """Answer GET /webrtc/trunkline-phone.js."""
+        return web.Response(text=self._phone, content_type="text/javascript", charset="utf-8")
 
     async def docs(self, _: web.Request) -> web.Response:
         """Answer GET /docs."""

@@ -15,7 +15,7 @@ from api.schemas.webrtc import (
     PhoneTokenObject,
 )
 from callcontrol.bootstrap.aio.services import Services
-from callcontrol.errors import NotFound, NumberNotOwned
+from callcontrol.errors import NumberNotOwned
 from callcontrol.models import Principal
 from callcontrol.webrtc.aio import BrowserCallRequest
 from callcontrol.webrtc.tokens import TOKEN_PREFIX, token_of
@@ -42,17 +42,17 @@ async def create_phone_token(context: Context[PhoneTokenBody, NoQuery]) -> Reply
     Your server makes it with its key, and gives it to the page. It ends by itself, and with the key.
     """
     body = context.body
-    token, expires_at = context.services.browser_calls.make_token(
-        context.principal, body.identity, body.may_call, body.ttl_seconds
+    token, text = context.services.browser_calls.make_token(
+        context.principal, body.identity, body.from_, body.may_call, body.ttl_seconds
     )
-    return Reply(shown(PhoneTokenObject, body, token=token, expires_at=expires_at))
+    return Reply(shown(PhoneTokenObject, token, token=text, expires_at=token.expires_at))
 
 
 @routes.post(
     _CALLS,
     response=NewBrowserCallObject,
     success=201,
-    errors=(NotFound, NumberNotOwned),
+    errors=(NumberNotOwned,),
     places_calls=True,
     token=_by_token,
 )
@@ -82,7 +82,7 @@ async def get_browser_call(context: Context[NoBody, BrowserCallQuery]) -> Reply:
 
     Until a minute after its end. With `after` the response comes once the state is another one.
     """
-    call = await context.services.browser_calls.get(
+    call = context.services.browser_calls.get(
         context.account_sid, context.path["call_sid"], token_of(context.principal)
     )
     if context.query.after is not None:
@@ -97,7 +97,7 @@ async def end_browser_call(context: Context[NoBody, NoQuery]) -> Reply:
 
     One that has ended stays as it is.
     """
-    await context.services.browser_calls.hang_up(
+    context.services.browser_calls.hang_up(
         context.account_sid, context.path["call_sid"], token_of(context.principal)
     )
     return Reply(None)

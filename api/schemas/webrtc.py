@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field
 
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.common import E164, Timestamp
+from callcontrol.e164 import read_number
 from callcontrol.webrtc.aio import State
 from callcontrol.webrtc.tokens import (
     DEFAULT_IDENTITY,
@@ -41,6 +42,17 @@ def _identity(text: str) -> str:
     return text
 
 
+def _caller(text: str) -> str:
+    if IDENTITY.fullmatch(text) is not None:
+        return text
+    try:
+        return read_number(text)
+    except ValueError:
+        raise ValueError(
+            "must be a number, or a name: 1 to 64 letters, digits and . _ -, the first a letter"
+        ) from None
+
+
 def _parameter(name: str) -> str:
     if _PARAMETER.fullmatch(name) is None:
         raise ValueError(
@@ -58,6 +70,7 @@ def _value(text: str) -> str:
 Identity = Annotated[
     str, AfterValidator(_identity), Field(json_schema_extra={"pattern": f"^{IDENTITY.pattern}$"})
 ]
+_Caller = Annotated[str, Field(max_length=64), AfterValidator(_caller)]
 _Parameters = dict[
     Annotated[str, AfterValidator(_parameter)],
     Annotated[str, AfterValidator(_value), Field(min_length=1, max_length=_MAX_VALUE_CHARS)],
@@ -67,7 +80,11 @@ _Parameters = dict[
 class PhoneTokenBody(RequestModel):
     """A new token."""
 
-    identity: Annotated[Identity, Field(description="Caller that the called side sees.")]
+    identity: Annotated[Identity, Field(description="Name of the telephone, which the called side sees.")]
+    from_: Annotated[
+        E164 | None,
+        Field(alias="from", description="A number of the account that is shown in place of the name."),
+    ] = None
     may_call: Annotated[
         list[E164],
         Field(max_length=MAX_NUMBERS, description="Numbers of the account that it may call; empty for all."),
@@ -82,6 +99,7 @@ class PhoneTokenObject(ResponseModel):
 
     token: str
     identity: str
+    from_: Annotated[str | None, Field(alias="from")]
     may_call: list[str]
     expires_at: Timestamp
 
@@ -97,10 +115,11 @@ class BrowserCallBody(RequestModel):
     ]
     to: Annotated[E164, Field(description="A number of the account.")]
     from_: Annotated[
-        Identity | None,
+        _Caller | None,
         Field(
             alias="from",
-            description=f"Caller that the called side sees: that of the token, else {DEFAULT_IDENTITY}.",
+            description=f"Caller to show: a name (default: {DEFAULT_IDENTITY}), or a number of the account."
+            " With a token always that of the token.",
         ),
     ] = None
     parameters: Annotated[

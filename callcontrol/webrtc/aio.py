@@ -7,9 +7,10 @@ whose description has these keys. To everything above it is an inbound call of a
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from hashlib import sha256
 from typing import Final, Literal
 
 from callcontrol.accounts.aio.keys import KeyService
@@ -67,7 +68,8 @@ class BrowserCallRequest:
     """
     Request of a browser to call a number of its account.
 
-    ``from_`` is the identity to show; ``parameters`` become ``X-`` header fields of the INVITE.
+    ``from_`` is the caller to show: a name, or a number of the account; ``parameters`` become ``X-`` header
+    fields of the INVITE.
     """
 
     sdp: str
@@ -82,6 +84,8 @@ class BrowserCall:
     A browser's call, from the offer until a minute after its end.
 
     Attributes:
+        identity: Name of the telephone.
+        from_: Caller that the called side sees: its name, or a number of the account.
         answer: Our answer to the browser's offer.
         reason: Reason of the end; None before.
         sip_status: Status of a call that was refused; None for any other.
@@ -89,6 +93,7 @@ class BrowserCall:
 
     call_sid: str
     account_sid: str
+    identity: str
     from_: str
     to: str
     answer: str = field(default="", repr=False)
@@ -202,7 +207,7 @@ class BrowserCalls:
     """
     Makes tokens of telephones, and places calls of browsers.
 
-    ``refresh`` updates the directory.
+    ``refresh`` updates the directory; ``other_nodes`` are the names of the other living nodes.
     """
 
     def __init__(
@@ -210,6 +215,7 @@ class BrowserCalls:
         calls: CallControl,
         routes: Directory,
         refresh: Callable[[], Awaitable[None]],
+        other_nodes: Callable[[], Iterable[str]],
         keys: KeyService,
         cipher: Cipher,
         port: int,
@@ -217,6 +223,7 @@ class BrowserCalls:
         self._calls = calls
         self._routes = routes
         self._refresh = refresh
+        self._other_nodes = other_nodes
         self._keys = keys
         self._cipher = cipher
         self.socket = BrowserSocket(calls.engine.settings, port)
@@ -226,13 +233,15 @@ class BrowserCalls:
     # --- tokens ---------------------------------------------------------------------------------------------
 
     def make_token(
-        self, principal: Principal, identity: str, may_call: list[str], valid_s: int
-    ) -> tuple[str, datetime]:
+        self, principal: Principal, identity: str, from_: str | None, may_call: list[str], valid_s: int
+    ) -> tuple[PhoneToken, str]:
         """
-        Make a token of the principal's account; return it and its end.
+        Make a token of the principal's account, and its text.
+
+        The numbers are checked when it is used.
 
         Raises:
-            ValidationFailed: A number of ``may_call`` is none.
+            ValidationFailed: A number is none.
         """
         expires_at = utc_now() + timedelta(seconds=valid_s)
         numbers = [
@@ -242,10 +251,11 @@ class BrowserCalls:
             account_sid=principal.account_sid,
             key_id=principal.key_id,
             identity=identity,
+            from_=None if from_ is None else normalise_number(from_, field="from"),
             may_call=numbers,
             expires_at_s=expires_at.timestamp(),
         )
-        return token.seal(self._cipher), expires_at
+        return token, token.seal(self._cipher)
 
     async def authenticate(self, text: str) -> PhonePrincipal:
         """
@@ -284,12 +294,12 @@ class BrowserCalls:
         Raises:
             ValidationFailed: The offer or a number is wrong.
             Forbidden: The token may not call the number, or not as this caller.
-            NumberNotOwned: ``to`` is no active number of the account.
+            NumberNotOwned: ``to``, or the number to show, is no active number of the account.
             RateLimited: The account's calls begin too fast.
             ServiceUnavailable: There is no capacity.
         """
         to = normalise_number(request.to)
-        from_ = _caller(request.from_, token)
+        identity, from_ = _caller(request.from_, token)
         if token is not None:
             token.check(to)
         if self._calls.on_net.gateway is None or not has_srtp():
@@ -298,15 +308,20 @@ class BrowserCalls:
                 " an engine with SRTP."
             )
         account = await owner_of(self._routes, self._refresh, account_sid, to)
+        if from_ != identity:
+            await owner_of(self._routes, self._refresh, account_sid, from_)
         self._calls.check_capacity(account)
         try:
             offer = parse_offer(request.sdp, [codec for codec in CODECS if codec in built_codecs()])
         except OfferRefused as refusal:
             raise ValidationFailed.of("sdp", str(refusal)) from None
-        call = BrowserCall(call_sid=new_id(), account_sid=account_sid, from_=from_, to=to)
+        call = BrowserCall(
+            call_sid=self._new_sid(), account_sid=account_sid, identity=identity, from_=from_, to=to
+        )
         carrier = replace(
             ON_NET,
-            account_sid=account_sid,
+            # A number was found to be the account's; a name is what the account claims.
+            account_sid=account_sid if from_ == identity else None,
             name="Browser",
             codecs=(offer.formats.codec.name,),
             srtp="require",
@@ -320,19 +335,19 @@ class BrowserCalls:
         self._gateways[call.call_sid] = gateway
         return call
 
-    async def get(self, account_sid: str, call_sid: str, token: PhoneToken | None = None) -> BrowserCall:
+    def get(self, account_sid: str, call_sid: str, token: PhoneToken | None = None) -> BrowserCall:
         """
         Return a browser's call.
 
         Raises:
             NotFound: There is none of the account and of the token's identity, or its end was a minute ago.
-            NodeUnreachable: It is active on another node.
+            NodeUnreachable: It is on another node.
         """
-        return (await self._found(account_sid, call_sid, token)).call
+        return self._found(account_sid, call_sid, token).call
 
-    async def hang_up(self, account_sid: str, call_sid: str, token: PhoneToken | None = None) -> None:
+    def hang_up(self, account_sid: str, call_sid: str, token: PhoneToken | None = None) -> None:
         """End a browser's call, if it has not ended; raises the errors of ``get``."""
-        (await self._found(account_sid, call_sid, token)).end("the browser hung up")
+        self._found(account_sid, call_sid, token).end("the browser hung up")
 
     async def close(self) -> None:
         """End all calls, and free the socket."""
@@ -342,23 +357,22 @@ class BrowserCalls:
             forgetting.cancel()
         self.socket.close()
 
-    async def _found(self, account_sid: str, call_sid: str, token: PhoneToken | None) -> _Gateway:
+    def _found(self, account_sid: str, call_sid: str, token: PhoneToken | None) -> _Gateway:
         gateway = self._gateways.get(call_sid)
         if gateway is None:
-            await self._check_elsewhere(account_sid, call_sid)
+            for node in self._other_nodes():
+                if call_sid.endswith(_mark(node)):
+                    raise NodeUnreachable(node)
         elif gateway.call.account_sid == account_sid and (
-            token is None or token.identity == gateway.call.from_
+            token is None or token.identity == gateway.call.identity
         ):
             return gateway
         raise NotFound("There is no such call of a browser, or it ended more than a minute ago.")
 
-    async def _check_elsewhere(self, account_sid: str, call_sid: str) -> None:
-        try:
-            record = await self._calls.get_call(account_sid, call_sid)
-        except Forbidden:
-            return  # of another account
-        if not record.status.ended and record.node != self._calls.node:
-            raise NodeUnreachable(record.node)
+    def _new_sid(self) -> str:
+        """Return a new sid; its end tells other nodes which one has the call, before any record does."""
+        mark = _mark(self._calls.node)
+        return new_id()[: -len(mark)] + mark
 
     def _over(self, gateway: _Gateway) -> None:
         call_sid = gateway.call.call_sid
@@ -369,13 +383,16 @@ class BrowserCalls:
         self._forgetting.pop(call_sid, None)
 
 
-def _caller(from_: str | None, token: PhoneToken | None) -> str:
-    if token is None:
-        identity = from_ or DEFAULT_IDENTITY
-    elif from_ in (None, token.identity):
-        return token.identity
-    else:
-        raise Forbidden(f"This token calls as {token.identity}; leave out from.")
-    if not IDENTITY.fullmatch(identity):
-        raise ValidationFailed.of("from", "must be 1 to 64 letters, digits and . _ -, the first a letter")
-    return identity
+def _mark(node: str) -> str:
+    return sha256(node.encode()).hexdigest()[:4]
+
+
+def _caller(from_: str | None, token: PhoneToken | None) -> tuple[str, str]:
+    """Return the name of the telephone, and the caller to show: the same name, or a number in E.164."""
+    if token is not None:
+        if from_ not in (None, token.identity, token.from_):
+            raise Forbidden(f"This token calls as {token.from_ or token.identity}; leave out from.")
+        return token.identity, token.from_ or token.identity
+    if from_ is None or IDENTITY.fullmatch(from_):
+        return from_ or DEFAULT_IDENTITY, from_ or DEFAULT_IDENTITY
+    return DEFAULT_IDENTITY, normalise_number(from_, field="from")

@@ -10,6 +10,7 @@ import binascii
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import Any, Final, Self
 
 from callcontrol.database.encryption import Cipher
@@ -37,7 +38,8 @@ class PhoneToken:
 
     Attributes:
         key_id: API key that made the token, and with which it ends.
-        identity: Caller that the called side sees.
+        identity: Name of the telephone, and of its caller.
+        from_: Number of the account that is shown as the caller in place of the name; None for none.
         may_call: Numbers of the account in E.164; empty for all.
         expires_at_s: Wall-clock time in seconds.
     """
@@ -45,8 +47,14 @@ class PhoneToken:
     account_sid: str
     key_id: str
     identity: str
+    from_: str | None
     may_call: Sequence[str]
     expires_at_s: float
+
+    @property
+    def expires_at(self) -> datetime:
+        """Time at which the token expires."""
+        return datetime.fromtimestamp(self.expires_at_s, UTC)
 
     def seal(self, cipher: Cipher) -> str:
         """Return the token as text."""

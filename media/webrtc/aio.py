@@ -38,7 +38,7 @@ _DATAGRAM_BYTES: Final = 2048
 _BUFFER_BYTES: Final = 1 << 20
 _TICK_S: Final = 0.5
 # Browsers repeat their checks every 5 s at the latest, and send RTP all the time (RFC 7675 5.1).
-_SILENT_S: Final = 8.0
+_SILENT_S: Final = 7.0
 _UNSELECTED_S: Final = 2.0
 _CONNECT_S: Final = 15.0
 _CERTIFICATE_DAYS: Final = 365

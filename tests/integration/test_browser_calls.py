@@ -225,7 +225,7 @@ async def test_a_browser_that_goes_silent_is_hung_up(desk: Desk, peer: BrowserPe
     async with desk.calling(peer) as call:
         await desk.reaches(call["call_sid"], "active")
         began_s = asyncio.get_running_loop().time()
-        peer.silent = True
+        peer.cut = True
         ended = await desk.reaches(call["call_sid"], "ended")
         assert asyncio.get_running_loop().time() - began_s < 10.0
         assert ended["reason"] == LegEnd.SILENT.value
@@ -237,12 +237,12 @@ async def test_a_gap_of_five_seconds_is_bridged(desk: Desk, peer: BrowserPeer) -
     async with desk.calling(peer) as call:
         session = await desk.stream(call["call_sid"])
         await desk.reaches(call["call_sid"], "active")
-        peer.silent = True
+        peer.cut = True
         await holds_for(5.0, lambda: not session.closed.is_set())
-        peer.silent = False
+        peer.cut = False
         heard = len(session.heard)
         await until(lambda: len(session.heard) > heard + 32000)
-        tail = find_tone(samples_of(bytes(session.heard))[-4000:], session.sample_rate_hz)
+        tail = find_tone(samples_of(bytes(session.heard))[-8000:], session.sample_rate_hz)
         assert tail.frequency_hz == pytest.approx(HERE_HZ, abs=3)
 
 
@@ -363,3 +363,14 @@ async def refused(desk: Desk, sdp: str) -> None:
     assert (status, error["code"]) == (400, "VALIDATION_ERROR")
     assert [item["field"] for item in error["details"]["errors"]] == ["sdp"]
     assert desk.server.services.browser_calls.socket.legs == legs
+
+
+async def test_a_number_of_the_account_may_be_shown_as_the_caller(desk: Desk, peer: BrowserPeer) -> None:
+    await desk.bind(target="forward", forward_to=TONE)
+    assert desk.server.sandbox is not None
+    for shown in ({"from": NUMBER}, {"key": await desk.token(**{"from": NUMBER})}):
+        async with desk.calling(BrowserPeer(tone(HERE_HZ, 100)), **shown) as call:
+            await desk.reaches(call["call_sid"], "active")
+            assert call["from"] == NUMBER
+    body = {"sdp": peer.offer(), "to": NUMBER, "from": FOREIGN}
+    assert (await desk.ask("POST", "/v1/webrtc/calls", body))[0] == 403

@@ -98,12 +98,13 @@ class BrowserPeer(asyncio.DatagramProtocol):
         self._protect: Session | None = None
         self._unprotect: Session | None = None
         self._events: list[bytes] = []
+        self._digit = -1
         self._sequence, self._timestamp, self._ssrc = 1, 0, int.from_bytes(os.urandom(4))
         self.heard = bytearray()
         self.packets = 0
         self.unreadable = 0
-        self.silent = False
-        """True to send no more audio and no more checks."""
+        self.cut = False
+        """True while nothing reaches the server."""
         self.responded = asyncio.Event()
         self.connected = asyncio.Event()
         self.closed = asyncio.Event()
@@ -154,9 +155,10 @@ class BrowserPeer(asyncio.DatagramProtocol):
             self._transport.close()
 
     def send(self, datagram: bytes) -> None:
-        """Send a datagram to the server."""
+        """Send a datagram to the server, unless the network is cut."""
         assert self._transport is not None
-        self._transport.sendto(datagram, self._to)
+        if not self.cut:
+            self._transport.sendto(datagram, self._to)
 
     def datagram_received(self, data: bytes, addr: Address) -> None:
         """Handle a datagram of the server."""
@@ -171,13 +173,12 @@ class BrowserPeer(asyncio.DatagramProtocol):
         loop = asyncio.get_running_loop()
         due_s, turn = loop.time(), 0
         while True:
-            if not self.silent:
-                if turn % _CHECK_EVERY == 0:
-                    self.send(binding_request(self._username, self._password))
-                if self.responded.is_set() and not self.connected.is_set():
-                    self._shake_hands()
-                if self._protect is not None:
-                    self._send_audio()
+            if turn % _CHECK_EVERY == 0:
+                self.send(binding_request(self._username, self._password))
+            if self.responded.is_set() and not self.connected.is_set():
+                self._shake_hands()
+            if self._protect is not None:
+                self._send_audio()
             turn += 1
             due_s += _PACKET_S
             await asyncio.sleep(max(0.0, due_s - loop.time()))
@@ -226,10 +227,14 @@ class BrowserPeer(asyncio.DatagramProtocol):
         assert self._protect is not None
         if self._events:
             payload, kind = self._events.pop(0), 101
+            if payload[0] != self._digit:
+                self._digit = payload[0]
+                self._timestamp += 2 * _PACKET_SAMPLES * 8
         else:
             start = self._sequence * 2 * _PACKET_SAMPLES % (len(self._sound) - 2 * _PACKET_SAMPLES)
             payload, kind = l16_to_mulaw(self._sound[start : start + 2 * _PACKET_SAMPLES]), 0
             self._timestamp += _PACKET_SAMPLES
+            self._digit = -1
         head = struct.pack("!BBHII", 0x80, kind, self._sequence & 0xFFFF, self._timestamp, self._ssrc)
         self.send(self._protect.protect(head + payload))
         self._sequence += 1

@@ -427,7 +427,13 @@ class Services:
         )
         self.sandbox_calls = SandboxCalls(self.calls, directory, storage.refresh, providers.sandbox_parties)
         self.browser_calls = BrowserCalls(
-            self.calls, directory, storage.refresh, storage.keys, storage.secrets, settings.webrtc_port
+            self.calls,
+            directory,
+            storage.refresh,
+            lambda: [node.node for node in storage.membership.others if node.is_living],
+            storage.keys,
+            storage.secrets,
+            settings.webrtc_port,
         )
         self.trunks = TrunkService(database, writer, directory, self.calls.legs_at)
         self.recordings = RecordingService(

@@ -133,7 +133,7 @@ class BrowserCallQuery(RequestModel):
 
     after: Annotated[
         Literal["connecting", "ringing", "active"] | None,
-        Field(description="Answer once the state is another, after 20 s at the latest."),
+        Field(description="Answer once the state is another, after 4 s at the latest."),
     ] = None
 
 

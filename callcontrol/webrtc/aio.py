@@ -54,7 +54,7 @@ log = logging.getLogger(__name__)
 
 State = Literal["connecting", "ringing", "active", "ended"]
 
-MAX_WAIT_S: Final = 20.0
+MAX_WAIT_S: Final = 4.0
 """Longest wait for another state."""
 
 _KEPT_S: Final = 60.0

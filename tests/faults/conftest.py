@@ -48,4 +48,6 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     finally:
         # Some lengths are asked for by a module that the test's own one imports from.
         asked = {names.get("__name__", ""), *(getattr(value, "__module__", None) for value in names.values())}
-        reports.finish(failure, {name: value for of in asked for name, value in CHOSEN.get(of or "", {}).items()})
+        reports.finish(
+            failure, {name: value for of in asked for name, value in CHOSEN.get(of or "", {}).items()}
+        )

@@ -10,12 +10,13 @@ from api.schemas.webrtc import (
     BrowserCallBody,
     BrowserCallObject,
     BrowserCallQuery,
+    BrowserRestartBody,
     NewBrowserCallObject,
     PhoneTokenBody,
     PhoneTokenObject,
 )
 from callcontrol.bootstrap.aio.services import Services
-from callcontrol.errors import NumberNotOwned
+from callcontrol.errors import CallEnded, NumberNotOwned
 from callcontrol.models import Principal
 from callcontrol.webrtc.aio import BrowserCallRequest
 from callcontrol.webrtc.tokens import TOKEN_PREFIX, token_of
@@ -88,6 +89,20 @@ async def get_browser_call(context: Context[NoBody, BrowserCallQuery]) -> Reply:
     if context.query.after is not None:
         await call.differs(context.query.after)
     return Reply(shown(BrowserCallObject, call))
+
+
+@routes.patch(_CALL, response=NewBrowserCallObject, errors=(CallEnded,), token=_by_token)
+async def restart_browser_call(context: Context[BrowserRestartBody, NoQuery]) -> Reply:
+    """
+    Let a browser whose network has changed find another path.
+
+    The offer is one after `restartIce()`; it changes nothing else. The present path is used until the browser
+    has another.
+    """
+    call = context.services.browser_calls.restart(
+        context.account_sid, context.path["call_sid"], context.body.sdp, token_of(context.principal)
+    )
+    return Reply(shown(NewBrowserCallObject, call, sdp=call.answer))
 
 
 @routes.delete(_CALL, token=_by_token, owned=True)

@@ -24,6 +24,7 @@ __all__ = [
     "BrowserCallBody",
     "BrowserCallObject",
     "BrowserCallQuery",
+    "BrowserRestartBody",
     "NewBrowserCallObject",
     "PhoneTokenBody",
     "PhoneTokenObject",
@@ -126,6 +127,14 @@ class BrowserCallBody(RequestModel):
         _Parameters,
         Field(max_length=_MAX_PARAMETERS, description="X- header fields of the call, without X-."),
     ] = {}
+
+
+class BrowserRestartBody(RequestModel):
+    """Another path for a browser's call."""
+
+    sdp: Annotated[
+        str, Field(min_length=1, max_length=_MAX_SDP_CHARS, description="Offer after restartIce().")
+    ]
 
 
 class BrowserCallQuery(RequestModel):

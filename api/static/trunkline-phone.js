@@ -91,6 +91,7 @@ export class Call extends EventTarget {
     this._audio = audio;
     this.connection = new RTCPeerConnection({ iceServers: phone._iceServers, bundlePolicy: "max-bundle" });
     this._leave = () => this._tell();
+    this._restarting = false;
   }
 
   /** Hang up. */
@@ -132,6 +133,10 @@ export class Call extends EventTarget {
     this.sid = made.call_sid;
     await connection.setRemoteDescription({ type: "answer", sdp: made.sdp });
     addEventListener("pagehide", this._leave);
+    // A path that is lost may come back by itself; on another network it does not.
+    connection.addEventListener("iceconnectionstatechange", () => {
+      if (["disconnected", "failed"].includes(connection.iceConnectionState)) this._restart();
+    });
     this._watch();
   }
 
@@ -159,6 +164,26 @@ export class Call extends EventTarget {
         }
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS[failures++]));
       }
+    }
+  }
+
+  async _restart() {
+    if (this._restarting || this.state === "ended") return;
+    this._restarting = true;
+    const { connection } = this;
+    try {
+      connection.restartIce();
+      await connection.setLocalDescription();
+      const body = { sdp: connection.localDescription.sdp };
+      const made = await this._phone._ask("PATCH", `v1/webrtc/calls/${this.sid}`, body);
+      await connection.setRemoteDescription({ type: "answer", sdp: made.sdp });
+    } catch (error) {
+      if (connection.signalingState === "have-local-offer") {
+        await connection.setLocalDescription({ type: "rollback" });
+      }
+      if (!(error instanceof PhoneError)) setTimeout(() => this._restart(), RETRY_MS[0]);
+    } finally {
+      this._restarting = false;
     }
   }
 

@@ -21,6 +21,7 @@ from callcontrol.calls.hangup_cause import NORMAL_CLEARING, NORMAL_TEMPORARY_FAI
 from callcontrol.database.encryption import Cipher
 from callcontrol.directory.directory import Directory
 from callcontrol.errors import (
+    CallEnded,
     Forbidden,
     NodeUnreachable,
     NotFound,
@@ -34,7 +35,7 @@ from callcontrol.routing.targets import normalise_number
 from callcontrol.webrtc.tokens import DEFAULT_IDENTITY, IDENTITY, PhonePrincipal, PhoneToken
 from media.capabilities import built_codecs, has_srtp
 from media.webrtc.aio import BrowserLeg, BrowserSocket, LegEnd
-from media.webrtc.descriptions import CODECS, OfferRefused, engine_port, parse_offer
+from media.webrtc.descriptions import CODECS, BrowserOffer, OfferRefused, engine_port, parse_offer
 from media.webrtc.dtls import SrtpKeys
 from sip import (
     Answered,
@@ -311,10 +312,7 @@ class BrowserCalls:
         if from_ != identity:
             await owner_of(self._routes, self._refresh, account_sid, from_)
         self._calls.check_capacity(account)
-        try:
-            offer = parse_offer(request.sdp, [codec for codec in CODECS if codec in built_codecs()])
-        except OfferRefused as refusal:
-            raise ValidationFailed.of("sdp", str(refusal)) from None
+        offer = _offer(request.sdp)
         call = BrowserCall(
             call_sid=self._new_sid(), account_sid=account_sid, identity=identity, from_=from_, to=to
         )
@@ -344,6 +342,28 @@ class BrowserCalls:
             NodeUnreachable: It is on another node.
         """
         return self._found(account_sid, call_sid, token).call
+
+    def restart(
+        self, account_sid: str, call_sid: str, sdp: str, token: PhoneToken | None = None
+    ) -> BrowserCall:
+        """
+        Let a browser find another path (ICE restart); the call has the answer to its offer.
+
+        Raises:
+            ValidationFailed: The offer is wrong, or changes more than the path.
+            CallEnded: The call has ended.
+            NotFound: As ``get``.
+            NodeUnreachable: As ``get``.
+        """
+        gateway = self._found(account_sid, call_sid, token)
+        offer = _offer(sdp)
+        if gateway.leg is None:
+            raise CallEnded("The call has already ended.")
+        try:
+            gateway.call.answer = gateway.leg.restart(offer)
+        except OfferRefused as refusal:
+            raise ValidationFailed.of("sdp", str(refusal)) from None
+        return gateway.call
 
     def hang_up(self, account_sid: str, call_sid: str, token: PhoneToken | None = None) -> None:
         """End a browser's call, if it has not ended; raises the errors of ``get``."""
@@ -381,6 +401,13 @@ class BrowserCalls:
     def _forget(self, call_sid: str) -> None:
         self._gateways.pop(call_sid, None)
         self._forgetting.pop(call_sid, None)
+
+
+def _offer(sdp: str) -> BrowserOffer:
+    try:
+        return parse_offer(sdp, [codec for codec in CODECS if codec in built_codecs()])
+    except OfferRefused as refusal:
+        raise ValidationFailed.of("sdp", str(refusal)) from None
 
 
 def _mark(node: str) -> str:

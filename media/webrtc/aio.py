@@ -23,7 +23,13 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.x509.oid import NameOID
 
 from media.types import EngineSettings
-from media.webrtc.descriptions import BrowserOffer, make_answer, make_engine_offer
+from media.webrtc.descriptions import (
+    BrowserOffer,
+    OfferRefused,
+    check_restart,
+    make_answer,
+    make_engine_offer,
+)
 from media.webrtc.dtls import DtlsIdentity, DtlsServer, SrtpKeys
 from media.webrtc.ice import IceCredentials, IceLite
 from media.webrtc.stun import Address, parse_request
@@ -78,6 +84,7 @@ class BrowserLeg:
         self._on_end = on_end
         self._began_s = self._heard_s = asyncio.get_running_loop().time()
         self._session_id = int.from_bytes(os.urandom(4)) >> 1
+        self._version = 1
         self._connected = False
         self.heard = False
         """True once something came from the browser since the last look."""
@@ -87,7 +94,31 @@ class BrowserLeg:
     def answer(self) -> str:
         """Return the answer for the browser."""
         owner = self._owner
-        return make_answer(self._offer, owner.advertised, self.ice.local, owner.fingerprint, self._session_id)
+        return make_answer(
+            self._offer,
+            owner.advertised,
+            self.ice.local,
+            owner.fingerprint,
+            (self._session_id, self._version),
+        )
+
+    def restart(self, offer: BrowserOffer) -> str:
+        """
+        Let the browser find another path (ICE restart), and return the answer to its offer.
+
+        The present path is used until it has. Keys and audio stay as they are.
+
+        Raises:
+            OfferRefused: The offer changes more than the path, or the browser has not connected yet.
+        """
+        if not self._connected:
+            raise OfferRefused("must wait until the browser has connected")
+        check_restart(self._offer, offer)
+        self._offer, self._version = offer, self._version + 1
+        ice = IceLite(_credentials(), offer.ufrag)
+        ice.succeed(self.ice)
+        self._owner.rename(self, ice)
+        return self.answer()
 
     def engine_offer(self, keys: SrtpKeys) -> bytes:
         """Return the offer that the engine gets."""
@@ -194,7 +225,7 @@ class BrowserSocket:
         if len(self._legs) >= MAX_LEGS:
             raise OSError("too many browsers' legs")
         identity = self._bind()
-        ice = IceLite(IceCredentials(secrets.token_hex(8), secrets.token_hex(16)), offer.ufrag)
+        ice = IceLite(_credentials(), offer.ufrag)
         dtls = DtlsServer(identity.context(), offer.fingerprint)
         leg = BrowserLeg(self, offer, ice, dtls, on_keys, on_end)
         self._legs[ice.local.ufrag] = leg
@@ -208,6 +239,12 @@ class BrowserSocket:
             self._of_engine.pop(leg.engine, None)
         leg.engine = engine
         self._of_engine[engine] = leg
+
+    def rename(self, leg: BrowserLeg, ice: IceLite) -> None:
+        """Give a leg another agent of ICE, by which its browser finds it from now on."""
+        self._legs.pop(leg.ice.local.ufrag, None)
+        leg.ice = ice
+        self._legs[ice.local.ufrag] = leg
 
     def forget(self, leg: BrowserLeg) -> None:
         """Pass nothing of a leg any more."""
@@ -320,6 +357,10 @@ class BrowserSocket:
         for leg in list(self._legs.values()):
             leg.look(now_s)
         self._ticking = loop.call_later(_TICK_S, self._tick) if self._legs else None
+
+
+def _credentials() -> IceCredentials:
+    return IceCredentials(secrets.token_hex(8), secrets.token_hex(16))
 
 
 def make_identity() -> DtlsIdentity:

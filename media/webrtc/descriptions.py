@@ -127,10 +127,28 @@ def parse_offer(text: str, codecs: Sequence[str]) -> BrowserOffer:
     )
 
 
+def check_restart(former: BrowserOffer, offer: BrowserOffer) -> None:
+    """
+    Check that a new offer of a call asks for another path, and for nothing else.
+
+    Raises:
+        OfferRefused: It changes the certificate, the formats or the direction, or keeps the path.
+    """
+    kept = ("index", "formats", "direction", "mid", "fingerprint")
+    if any(getattr(former, name) != getattr(offer, name) for name in kept):
+        raise OfferRefused("must keep the sections, formats, direction and certificate of the first offer")
+    if former.ufrag == offer.ufrag:
+        raise OfferRefused("must have another a=ice-ufrag than before")
+
+
 def make_answer(
-    offer: BrowserOffer, address: Address, ice: IceCredentials, fingerprint: bytes, session_id: int
+    offer: BrowserOffer, address: Address, ice: IceCredentials, fingerprint: bytes, session: tuple[int, int]
 ) -> str:
-    """Return our answer: audio at ``address``, our only candidate; every other section is refused."""
+    """
+    Return our answer: audio at ``address``, our only candidate; every other section is refused.
+
+    ``session`` are the id of the session and the version of our description.
+    """
     host, port = address
     connection = Connection.to(host)
     attributes = [] if offer.mid is None else [Attribute("mid", offer.mid)]
@@ -159,11 +177,15 @@ def make_answer(
         audio if place == offer.index else _refused(section)
         for place, section in enumerate(offer.description.media)
     ]
-    session = [Attribute("ice-lite")]
+    attributes_of_all = [Attribute("ice-lite")]
     if offer.mid is not None:
-        session.append(Attribute("group", f"BUNDLE {offer.mid}"))
-    origin = Origin(session_id, 1, host, connection.address_type)
-    return SessionDescription(origin, attributes=tuple(session), media=tuple(sections)).to_bytes().decode()
+        attributes_of_all.append(Attribute("group", f"BUNDLE {offer.mid}"))
+    origin = Origin(*session, host, connection.address_type)
+    return (
+        SessionDescription(origin, attributes=tuple(attributes_of_all), media=tuple(sections))
+        .to_bytes()
+        .decode()
+    )
 
 
 def make_engine_offer(offer: BrowserOffer, address: Address, key: SrtpKey, session_id: int) -> bytes:

@@ -43,6 +43,10 @@ class IceLite:
         self._username = f"{local.ufrag}:{remote_ufrag}"
         self._priority = 0
 
+    def succeed(self, former: IceLite) -> None:
+        """Go on with the path of the agent before a restart, until the browser selects another."""
+        self.selected, self.addresses = former.selected, former.addresses
+
     def receive(self, request: BindingRequest, source: Address) -> bytes | None:
         """Return the response to a check of the browser; None for a request of anybody else."""
         if request.username != self._username or not request.is_signed_with(self.local.password):

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+
+from callcontrol.models import Binding
 from callcontrol.webrtc.tokens import TOKEN_PREFIX
 from tests.contract.cases import Given, foreign, ok, refused, row, unseen
-from tests.contract.givens import ELSEWHERE, caller_id, used_up_second
+from tests.contract.givens import ELSEWHERE, add_number, caller_id, used_up_second
 from tests.contract.stage import Answer, Stage
-from tests.support.browser_peer import offer_lines
+from tests.support.browser_peer import BrowserPeer, offer_lines
+from tests.support.waiting import PATIENCE_S
 
 _CALLS = "/v1/webrtc/calls"
 _CALL = f"{_CALLS}/{{call_sid}}"
 _TOKENS = "/v1/webrtc/tokens"
+_NOBODYS = "9a1c6a50-28ab-4bd0-9a6a-0b6f1f4e4a51"
 _LINES = offer_lines(bytes(32))
 _SDP = "\r\n".join([*_LINES, ""])
 _WITHOUT_AUDIO = "\r\n".join([*_LINES[:4], ""])
@@ -35,6 +40,40 @@ def _call(by: str = "own") -> Given:
         return str((await stage.data("POST", _CALLS, by=by, body=body))["call_sid"])
 
     return given
+
+
+async def _ended_call(stage: Stage) -> str:
+    """The call of a browser that has hung up."""
+    call_sid = str(await _call()(stage))
+    assert (await stage.ask("DELETE", f"{_CALLS}/{call_sid}")).status == 204
+    return call_sid
+
+
+async def _connected_call(stage: Stage) -> str:
+    """The call of a browser that has connected, to a voice agent."""
+    number_id, number = await add_number(stage, "own")
+    binding = Binding(target="media_stream", stream_url=stage.agent.url)
+    await stage.server.storage.numbers.bind(stage.own.account_sid, number_id, binding, force=False)
+    stage.kept["peer"] = peer = BrowserPeer(bytes(6400))
+    call = await stage.data("POST", _CALLS, body={"sdp": peer.offer(), "to": number})
+    await peer.connect(call["sdp"])
+    await asyncio.wait_for(peer.connected.wait(), PATIENCE_S)
+    return str(call["call_sid"])
+
+
+async def _other_path(stage: Stage) -> str:
+    """The offer of the connected browser for another path."""
+    peer = stage.kept["peer"]
+    assert isinstance(peer, BrowserPeer)
+    return peer.offer(lambda lines: [line.replace("ufrag:peer", "ufrag:other") for line in lines])
+
+
+async def _has_another_path(stage: Stage, answer: Answer) -> None:
+    peer = stage.kept.pop("peer")
+    assert isinstance(peer, BrowserPeer)
+    assert "a=ice-lite" in answer.data["sdp"].splitlines() and answer.data["state"] != "ended"
+    assert (await stage.ask("DELETE", f"{_CALLS}/{answer.data['call_sid']}")).status == 204
+    await peer.leave()
 
 
 async def _can_call(stage: Stage, answer: Answer) -> None:
@@ -131,13 +170,35 @@ CASES = (
         refused(
             400, "VALIDATION_ERROR", path={"call_sid": _call()}, query={"after": "ended"}, fields=("after",)
         ),
-        refused(404, "NOT_FOUND", path={"call_sid": "9a1c6a50-28ab-4bd0-9a6a-0b6f1f4e4a51"}),
+        refused(404, "NOT_FOUND", path={"call_sid": _NOBODYS}),
         foreign(404, "NOT_FOUND", path={"call_sid": _call()}),
+    ),
+    *row(
+        f"PATCH {_CALL}",
+        ok(path={"call_sid": _connected_call}, body={"sdp": _other_path}, then=_has_another_path),
+        refused(
+            400,
+            "VALIDATION_ERROR",
+            path={"call_sid": _call()},
+            body={"sdp": 1, "colour": "red"},
+            fields=("sdp", "colour"),
+        ),
+        refused(
+            400,
+            "VALIDATION_ERROR",
+            name="not connected",
+            path={"call_sid": _call()},
+            body={"sdp": _SDP},
+            fields=("sdp",),
+        ),
+        refused(404, "NOT_FOUND", path={"call_sid": _NOBODYS}, body={"sdp": _SDP}),
+        refused(409, "CALL_ENDED", path={"call_sid": _ended_call}, body={"sdp": _SDP}),
+        foreign(404, "NOT_FOUND", path={"call_sid": _call()}, body={"sdp": _SDP}),
     ),
     *row(
         f"DELETE {_CALL}",
         ok(204, path={"call_sid": _call()}),
-        refused(404, "NOT_FOUND", path={"call_sid": "9a1c6a50-28ab-4bd0-9a6a-0b6f1f4e4a51"}),
+        refused(404, "NOT_FOUND", path={"call_sid": _NOBODYS}),
         foreign(404, "NOT_FOUND", path={"call_sid": _call()}),
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -350,7 +350,7 @@ async def test_an_offer_that_lacks_something_is_refused(desk: Desk, peer: Browse
 async def test_an_offer_that_is_wrong_is_refused(
     desk: Desk, peer: BrowserPeer, change: tuple[str, str]
 ) -> None:
-    await refused(desk, peer.offer(lambda lines: [line.replace(*change) for line in lines]))
+    await refused(desk, peer.offer(replacing(*change)))
 
 
 async def test_an_offer_that_is_too_large_is_refused(desk: Desk, peer: BrowserPeer) -> None:
@@ -374,3 +374,28 @@ async def test_a_number_of_the_account_may_be_shown_as_the_caller(desk: Desk, pe
             assert call["from"] == NUMBER
     body = {"sdp": peer.offer(), "to": NUMBER, "from": FOREIGN}
     assert (await desk.ask("POST", "/v1/webrtc/calls", body))[0] == 403
+
+
+async def test_a_browser_on_another_network_goes_on_with_the_call(desk: Desk, peer: BrowserPeer) -> None:
+    await desk.bind(target="media_stream", stream_url=desk.agent.url)
+    async with desk.calling(peer) as call:
+        session = await desk.stream(call["call_sid"])
+        await desk.reaches(call["call_sid"], "active")
+        path = f"/v1/webrtc/calls/{call['call_sid']}"
+        body = {"sdp": peer.offer(replacing("ufrag:peer", "ufrag:other"))}
+        status, changed, _ = await desk.ask("PATCH", path, body)
+        assert status == 200 and changed["sdp"] != call["sdp"]
+        await peer.move(changed["sdp"], "other")
+        heard, came = len(session.heard), len(peer.heard)
+        await until(lambda: len(session.heard) > heard + 32_000 and len(peer.heard) > came + 16_000)
+        tail = find_tone(samples_of(bytes(session.heard))[-8000:], session.sample_rate_hz)
+        assert tail.frequency_hz == pytest.approx(HERE_HZ, abs=3)
+        # Another path is all that may change.
+        for change in (("ufrag:peer", "ufrag:other"), ("sendrecv", "sendonly"), ("0 PCMU", "8 PCMA")):
+            status, error, _ = await desk.ask("PATCH", path, {"sdp": peer.offer(replacing(*change))})
+            assert (status, error["code"]) == (400, "VALIDATION_ERROR")
+
+
+def replacing(was: str, becomes: str) -> Callable[[list[str]], list[str]]:
+    """A change of an offer's lines."""
+    return lambda lines: [line.replace(was, becomes) for line in lines]

@@ -123,6 +123,22 @@ class BrowserPeer(asyncio.DatagramProtocol):
 
     async def connect(self, answer: str) -> None:
         """Begin checks, handshake and audio with the server of an answer."""
+        self._read(answer, "peer")
+        loop = asyncio.get_running_loop()
+        self._transport, _ = await loop.create_datagram_endpoint(lambda: self, local_addr=("127.0.0.1", 0))
+        self._tasks.append(loop.create_task(self._run()))
+
+    async def move(self, answer: str, ufrag: str) -> None:
+        """Go on from another address, as after a change of the network, with the answer to a restart."""
+        former = self._transport
+        assert former is not None
+        loop = asyncio.get_running_loop()
+        self._transport, _ = await loop.create_datagram_endpoint(lambda: self, local_addr=("127.0.0.1", 0))
+        former.close()
+        self._read(answer, ufrag)
+        self.send(binding_request(self._username, self._password))
+
+    def _read(self, answer: str, ufrag: str) -> None:
         found = dict(
             line[2:].split(":", 1)
             for line in answer.splitlines()
@@ -130,10 +146,7 @@ class BrowserPeer(asyncio.DatagramProtocol):
         )
         _, _, _, _, host, port, *_ = found["candidate"].split()
         self._to = (host, int(port))
-        self._username, self._password = f"{found['ice-ufrag']}:peer", found["ice-pwd"]
-        loop = asyncio.get_running_loop()
-        self._transport, _ = await loop.create_datagram_endpoint(lambda: self, local_addr=("127.0.0.1", 0))
-        self._tasks.append(loop.create_task(self._run()))
+        self._username, self._password = f"{found['ice-ufrag']}:{ufrag}", found["ice-pwd"]
 
     def press(self, digit: int, *, packets: int = 5) -> None:
         """Send a key as telephone events (RFC 4733), in place of audio."""

@@ -94,7 +94,7 @@ async def get_browser_call(context: Context[NoBody, BrowserCallQuery]) -> Reply:
 @routes.patch(_CALL, response=NewBrowserCallObject, errors=(CallEnded,), token=_by_token)
 async def restart_browser_call(context: Context[BrowserRestartBody, NoQuery]) -> Reply:
     """
-    Let a browser whose network has changed find another path.
+    Restart ICE of a browser whose network has changed.
 
     The offer is one after `restartIce()`; it changes nothing else. The present path is used until the browser
     has another.

@@ -219,9 +219,11 @@ class BrowserCalls:
         other_nodes: Callable[[], Iterable[str]],
         keys: KeyService,
         cipher: Cipher,
+        node: str,
         port: int,
     ) -> None:
         self._calls = calls
+        self._node = node
         self._routes = routes
         self._refresh = refresh
         self._other_nodes = other_nodes
@@ -347,7 +349,7 @@ class BrowserCalls:
         self, account_sid: str, call_sid: str, sdp: str, token: PhoneToken | None = None
     ) -> BrowserCall:
         """
-        Let a browser find another path (ICE restart); the call has the answer to its offer.
+        Restart ICE, so that a browser finds another path; the call has the answer to its offer.
 
         Raises:
             ValidationFailed: The offer is wrong, or changes more than the path.
@@ -391,7 +393,7 @@ class BrowserCalls:
 
     def _new_sid(self) -> str:
         """Return a new sid; its end tells other nodes which one has the call, before any record does."""
-        mark = _mark(self._calls.node)
+        mark = _mark(self._node)
         return new_id()[: -len(mark)] + mark
 
     def _over(self, gateway: _Gateway) -> None:

@@ -104,7 +104,7 @@ class BrowserLeg:
 
     def restart(self, offer: BrowserOffer) -> str:
         """
-        Let the browser find another path (ICE restart), and return the answer to its offer.
+        Restart ICE, so that the browser finds another path; return the answer to its offer.
 
         The present path is used until it has. Keys and audio stay as they are.
 
@@ -241,7 +241,7 @@ class BrowserSocket:
         self._of_engine[engine] = leg
 
     def rename(self, leg: BrowserLeg, ice: IceLite) -> None:
-        """Give a leg another agent of ICE, by which its browser finds it from now on."""
+        """Replace a leg's agent of ICE, by which its browser finds it from now on."""
         self._legs.pop(leg.ice.local.ufrag, None)
         leg.ice = ice
         self._legs[ice.local.ufrag] = leg

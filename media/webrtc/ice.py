@@ -59,5 +59,5 @@ class IceLite:
         return respond(request, source, self.local.password)
 
     def forget_selection(self) -> None:
-        """Let the next selection count, whatever its priority: nothing comes from the present address."""
+        """Accept the next selection, whatever its priority: nothing comes from the present address."""
         self._priority = 0

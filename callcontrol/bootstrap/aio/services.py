@@ -433,6 +433,7 @@ class Services:
             lambda: [node.node for node in storage.membership.others if node.is_living],
             storage.keys,
             storage.secrets,
+            settings.node,
             settings.webrtc_port,
         )
         self.trunks = TrunkService(database, writer, directory, self.calls.legs_at)

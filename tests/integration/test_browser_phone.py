@@ -103,6 +103,20 @@ async def test_keys_and_silence_reach_the_agent(desk: Desk) -> None:
     await desk.over()
 
 
+async def test_another_path_is_found_during_the_call(desk: Desk) -> None:
+    session = await desk.begin()
+    await desk.page.run("call._restart()")
+    assert await desk.page.run("call.connection.signalingState") == "stable"
+    checks = "[...(await call.connection.getStats()).values()].filter((one) => one.nominated).length"
+    await until(lambda: desk.page.run(f"(async () => {checks})()"))
+    heard = len(session.heard)
+    await until(lambda: len(session.heard) > heard + 3 * 32_000)
+    tail = find_tone(samples_of(bytes(session.heard))[-16_000:], session.sample_rate_hz)
+    assert tail.frequency_hz == pytest.approx(HERE_HZ, abs=3)
+    await desk.page.run("call.hangup()")
+    await desk.over()
+
+
 async def test_the_page_is_told_that_the_agent_has_hung_up(desk: Desk) -> None:
     session = await desk.begin()
     await session.hang_up()

@@ -29,7 +29,7 @@ ENV PATH=/opt/trunkline/bin:$PATH \
 USER 10001:10001
 WORKDIR /var/lib/trunkline
 VOLUME /var/lib/trunkline
-EXPOSE 8080/tcp 5060/udp 5060/tcp 5061/tcp 20000-29999/udp
+EXPOSE 8080/tcp 5060/udp 5060/tcp 5061/tcp 20000-29999/udp 31000/udp
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=10s CMD ["trunkline", "health"]
 CMD ["trunkline", "serve"]

@@ -16,7 +16,7 @@ FLOORS = [
     {"tools"},
     {"masking", "otp", "assistant"},
     {"agents", "messaging", "instructions", "applications"},
-    {"recordings", "webhooks"},
+    {"recordings", "webhooks", "webrtc"},
     {"calls"},
     {"numbers"},
     {"routing"},

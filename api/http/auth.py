@@ -11,7 +11,7 @@ from callcontrol.accounts.keys import PREFIXES, opens
 from callcontrol.errors import Forbidden, Unauthorized
 from callcontrol.models import Principal, Service
 
-__all__ = ["authenticate", "bearer_of_basic", "uuid_of_account"]
+__all__ = ["authenticate", "bearer_of", "bearer_of_basic", "uuid_of_account"]
 
 # Twilio's own libraries take no other user name.
 _TWILIO_ACCOUNT = re.compile(
@@ -56,6 +56,11 @@ async def authenticate(
     if not opens(principal.service, service):
         raise Forbidden(f"This key is for the service {principal.service}; use one of the service {service}.")
     return principal
+
+
+def bearer_of(header: str) -> str:
+    """Return the text of an Authorization header of the scheme Bearer; empty for another scheme."""
+    return _key_of(header) or ""
 
 
 def _key_of(header: str) -> str | None:

@@ -14,7 +14,7 @@ _REQUEST_HEADERS = (
     "Range, X-API-Key, X-Request-Id"
 )
 _RESPONSE_HEADERS = (
-    "Content-Disposition, Content-Range, ETag, Idempotent-Replayed, RateLimit, "
+    "Content-Disposition, Content-Range, ETag, Idempotent-Replayed, Location, RateLimit, "
     "RateLimit-Policy, Retry-After, WWW-Authenticate, X-RateLimit-Limit, X-RateLimit-Remaining, "
     "X-RateLimit-Reset, X-Request-Id"
 )

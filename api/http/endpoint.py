@@ -42,6 +42,7 @@ __all__ = [
     "Routes",
     "Spoken",
     "Ticket",
+    "Token",
     "path_parameters",
 ]
 
@@ -134,6 +135,9 @@ Handler = Callable[[Context[BodyT, QueryT]], Awaitable[Reply | FileReply | Hando
 Ticket = Callable[[Services, Mapping[str, str], Mapping[str, str]], Awaitable[Principal | None]]
 """Finds the principal of a request by its path and query; None when they carry no ticket."""
 
+Token = Callable[[Services, str], Awaitable[Principal | None]]
+"""Finds the principal of a bearer's text that is no API key; None when it is no token either."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint(Generic[BodyT, QueryT]):
@@ -148,7 +152,8 @@ class Endpoint(Generic[BodyT, QueryT]):
     this endpoint beyond those common to all. `places_calls` endpoints are refused while the server drains;
     `idempotent` ones honour the header ``Idempotency-Key``, and a `confidential` response is kept for it
     encrypted, and repeated to the same key alone. A `ticket` authenticates a request without a key; a request
-    with a ticket is judged by the ticket alone, even when it has a key. An `owned` request may concern what
+    with a ticket is judged by the ticket alone, even when it has a key. A `token` may stand in place of the
+    key. An `owned` request may concern what
     one node alone has, which then answers it. Endpoints of the style `TWILIO` also accept the key by Basic
     authentication and the body as a form, and answer ``data`` without an envelope, as those of the style
     `JAMBONZ` do.
@@ -183,6 +188,7 @@ class Endpoint(Generic[BodyT, QueryT]):
     requests_per_minute: int | None = None
     limited_as: str | None = None
     ticket: Ticket | None = None
+    token: Token | None = None
     spoken: Spoken | None = None
     owned: bool = False
 
@@ -307,6 +313,7 @@ class Declaration(TypedDict, total=False):
     requests_per_minute: int
     limited_as: str
     ticket: Ticket
+    token: Token
     spoken: Spoken
     owned: bool
 

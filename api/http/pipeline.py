@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 from pydantic_core import to_json
 
-from api.http.auth import authenticate, bearer_of_basic, uuid_of_account
+from api.http.auth import authenticate, bearer_of, bearer_of_basic, uuid_of_account
 from api.http.body import FORM, parse_form, parse_json, read_body
 from api.http.endpoint import Context, Endpoint, FileReply, Handover, Identifiers, Reply
 from api.http.errors import ApiError, ErrorStyle, to_api_error, unexpected
@@ -143,7 +143,7 @@ class Pipeline:
 
     async def _principal(self, request: web.Request, endpoint: Endpoint[Any, Any]) -> Principal:
         """
-        Authenticate the request by its ticket or its key.
+        Authenticate the request by its ticket, its token or its key.
 
         Raises:
             Unauthorized: It has neither, or its key is not valid.
@@ -160,6 +160,10 @@ class Pipeline:
             if principal is not None:
                 return principal
         headers = request.headers.getall("Authorization", [])
+        if endpoint.token is not None and len(headers) == 1:
+            principal = await endpoint.token(self.services, bearer_of(headers[0]))
+            if principal is not None:
+                return principal
         if endpoint.style is ErrorStyle.TWILIO:
             headers = list(bearer_of_basic(headers, request.match_info["sid"]))
         plain = request.headers.getall("X-API-Key", []) if endpoint.style is ErrorStyle.MESSAGING else ()

@@ -11,6 +11,27 @@ __all__ = ["EXAMPLES"]
 _OWN, _ECHO, _OTHER = "+918047000001", "+919800000001", "+919800000009"
 _SID = "01a1ffc4-5cc9-78fc-b133-f304aea58966"
 _AGENT = "wss://agent.example.com/calls"
+_OFFER = "\r\n".join(
+    (
+        "v=0",
+        "o=- 4611733 2 IN IP4 127.0.0.1",
+        "s=-",
+        "t=0 0",
+        "a=group:BUNDLE 0",
+        "m=audio 9 UDP/TLS/RTP/SAVPF 111 110",
+        "c=IN IP4 0.0.0.0",
+        "a=mid:0",
+        "a=rtpmap:111 opus/48000/2",
+        "a=rtpmap:110 telephone-event/48000",
+        "a=sendrecv",
+        "a=rtcp-mux",
+        "a=ice-ufrag:Yx3q",
+        "a=ice-pwd:nEr5bQ0pT2mKc8vWsLz4hUaJ",
+        f"a=fingerprint:sha-256 {':'.join(f'{byte:02X}' for byte in range(32))}",
+        "a=setup:actpass",
+        "",
+    )
+)
 # Base64, as libraries for Standard Webhooks need it.
 _SECRET = "whsec_WW91ciBvd24gMzIgcmFuZG9tIGJ5dGVzLCBwbGVhc2U="
 
@@ -31,6 +52,9 @@ EXAMPLES: Mapping[str, Any] = {
     "create_stream_call": {"from": _OWN, "to": _ECHO, "stream_url": _AGENT, "sample_rate": 16000},
     "update_live_call": {"mute_status": "mute", "party": "a"},
     "call_from_sandbox": {"from": _ECHO, "to": _OWN, "hangup_after_seconds": 5},
+    "create_phone_token": {"identity": "asha", "from": _OWN, "may_call": [_OWN], "ttl_seconds": 3600},
+    "create_browser_call": {"sdp": _OFFER, "to": _OWN, "from": "asha", "parameters": {"Order": "17"}},
+    "restart_browser_call": {"sdp": _OFFER},
     "create_twilio_call": {
         "From": _OWN,
         "To": _ECHO,

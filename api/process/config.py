@@ -207,6 +207,9 @@ class Settings:
     rtp_listen: str = _setting("127.0.0.1", parse_ip, "address of the RTP sockets")
     rtp_advertise: str | None = _setting("", parse_advertise, "public RTP address behind 1:1 NAT")
     rtp_ports: PortRange = _setting("20000-29999", parse_ports, "range of RTP ports")
+    webrtc_port: int = _setting(
+        "31000", WholeNumber(0, 65_535), "UDP port of browsers' calls, at the address of RTP; 0 for any"
+    )
     rtp_threads: int = _setting(
         "",
         WholeNumber(1, 64),

@@ -435,6 +435,7 @@ def _service_settings(settings: Settings) -> ServiceSettings:
     return ServiceSettings(
         calls=_control_settings(settings),
         node=settings.node,
+        webrtc_port=settings.webrtc_port,
         recording_days=settings.recording_retention_days,
         messages_per_second=settings.messages_per_second,
     )

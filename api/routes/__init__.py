@@ -26,6 +26,7 @@ from api.routes import (
     trunk_numbers,
     trunks,
     wallet,
+    webrtc,
 )
 from api.routes.assistant import calls as assistant_calls
 from api.routes.assistant import keys as assistant_keys
@@ -47,6 +48,7 @@ __all__ = ["ENDPOINTS"]
 _MODULES = (
     calls,
     sandbox,
+    webrtc,
     mcp,
     twilio_calls,
     twilio_recordings,

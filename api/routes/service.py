@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import resources
+
 from aiohttp import web
 
 from api.http.endpoint import PublicEndpoint
@@ -20,6 +22,7 @@ class ServiceRoutes:
     def __init__(self, lifecycle: Lifecycle, metrics: Metrics) -> None:
         self._lifecycle = lifecycle
         self._metrics = metrics
+        self._phone = resources.files("api").joinpath("static/trunkline-phone.js").read_text(encoding="utf-8")
         self.endpoints = (
             PublicEndpoint("/health", "Liveness of the process", self.health, statuses=_ALIVE),
             PublicEndpoint(
@@ -29,6 +32,14 @@ class ServiceRoutes:
                 statuses={**_ALIVE, 503: "It is starting or stopping, or lacks a resource for calls."},
             ),
             PublicEndpoint("/metrics", "Measurements for Prometheus", self.metrics, "text/plain"),
+            PublicEndpoint(
+                "/webrtc/trunkline-phone.js",
+                "A telephone for web pages, as a JavaScript module",
+                self.phone_module,
+                "text/javascript",
+                statuses={200: "The module."},
+                tag="webrtc",
+            ),
             *_INTEGRATIONS,
         )
 
@@ -49,6 +60,10 @@ class ServiceRoutes:
     async def metrics(self, _: web.Request) -> web.Response:
         """Answer GET /metrics."""
         return web.Response(body=await self._metrics.scrape(), headers={"Content-Type": METRICS_CONTENT_TYPE})
+
+    async def phone_module(self, _: web.Request) -> web.Response:
+        """Answer GET /webrtc/trunkline-phone.js."""
+        return web.Response(text=self._phone, content_type="text/javascript", charset="utf-8")
 
 
 async def integrations_information(_: web.Request) -> web.Response:

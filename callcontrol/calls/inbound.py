@@ -1,7 +1,7 @@
 """Decision about an inbound call: its account, and the plan of its number's binding."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from callcontrol.calls.dialer import Ending
@@ -26,7 +26,7 @@ from callcontrol.errors import DomainError
 from callcontrol.models import Account, Binding, CallStatus, Carrier, Gateway, InboundBinding, PhoneNumber
 from callcontrol.routing.targets import parse_target
 from callcontrol.trunks.inbound_invite import Caller, InboundTrunk, caller_of, delivers, origins_of
-from callcontrol.trunks.number_format import numbers_in, user_of
+from callcontrol.trunks.number_format import number_in, numbers_in, user_of
 from callcontrol.trunks.registration import contact_user
 from media.streams import StreamSetupError
 from sip import Headers, NameAddr, SipUri
@@ -200,8 +200,21 @@ def _plan(call: BoundCall, allowed_countries: Collection[str]) -> InboundPlan:
             target = parse_target(binding.forward_to or "", allowed_countries, field="forward_to")
         except DomainError:
             return InboundPlan(None, NOT_ALLOWED)
-        return InboundPlan(forward_plan(binding, target, call.caller, call.number.number, time_limit_s))
+        return InboundPlan(forward_plan(binding, target, _shown(call), call.number.number, time_limit_s))
     return InboundPlan(None, NOT_AVAILABLE)
+
+
+def _shown(call: BoundCall) -> Caller:
+    """
+    Return the caller to show to the party that a call is forwarded to.
+
+    No carrier takes the name that a customer's browser or switch states for its caller: the called number
+    stands for it, which is the customer's.
+    """
+    caller, called = call.caller, call.number
+    if caller.trusted or called.carrier_sid is not None or number_in(caller.number) is not None:
+        return caller
+    return replace(caller, number=called.number, trusted=True)
 
 
 def wanted_events(binding: Binding | None) -> tuple[str, ...]:

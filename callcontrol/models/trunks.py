@@ -5,7 +5,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Literal
 
-from media.types import SrtpUse
+from media.types import SrtpKey, SrtpUse
 
 Protocol = Literal["udp", "tcp", "tls", "tls/srtp", "auto"]
 NumberFormat = Literal["e164", "national", "significant"]
@@ -129,13 +129,15 @@ class MediaPolicy:
     """
     Media policy of a leg's trunk: codecs in preference order, DTMF transport, and SRTP.
 
-    ``events`` is True if DTMF is sent as RTP telephone events (RFC 4733).
+    ``events`` is True if DTMF is sent as RTP telephone events (RFC 4733). Our side sends with ``srtp_keys``,
+    or with random keys where there are none.
     """
 
     codecs: tuple[str, ...] = ("PCMU", "PCMA")
     dtmf_type: DtmfType = "rfc2833"
     srtp: SrtpUse = "off"
     events: bool = True
+    srtp_keys: tuple[SrtpKey, ...] = ()
 
 
 @lru_cache(maxsize=256)

@@ -12,6 +12,7 @@ from typing import Final
 from callcontrol.models import Carrier, Gateway, PhoneNumber
 from callcontrol.models.parties import RouteAttempt
 from callcontrol.trunks.number_format import user_for
+from media.types import SrtpKey
 
 MAX_NUMBERS: Final = 10
 """Numbers that one call may come to on net, one after the other."""
@@ -32,11 +33,16 @@ class OnNetCall:
 
     ``carrier`` is that of its arrival, ``gateway`` the address that it leaves from. ``numbers`` are those
     that the call and the calls it continues have come to on net, the called one last.
+
+    That of a browser has its ``call_sid`` already, and ``srtp_keys`` that our side must send with: they come
+    from the browser's handshake.
     """
 
     carrier: Carrier
     gateway: Gateway
     numbers: tuple[str, ...]
+    call_sid: str | None = None
+    srtp_keys: tuple[SrtpKey, ...] = ()
 
     @property
     def rejection(self) -> int | None:

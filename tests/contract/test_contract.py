@@ -41,6 +41,7 @@ from tests.contract import (
     chapter_twilio_conferences,
     chapter_twilio_messages,
     chapter_twilio_recordings,
+    chapter_webrtc,
     edges,
 )
 from tests.contract.cases import Case
@@ -51,6 +52,7 @@ ROWS = read_rows()
 CHAPTERS = (
     chapter_calls,
     chapter_sandbox,
+    chapter_webrtc,
     chapter_mcp,
     chapter_subscriptions,
     chapter_numbers,

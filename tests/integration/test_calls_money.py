@@ -13,7 +13,8 @@ import aiohttp
 import pytest
 
 from api.process.server import Server
-from callcontrol.bootstrap.aio.services import Storage, call_features
+from callcontrol.bootstrap.aio.call_features import call_features
+from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.calls.aio.context import CallControlSettings, CallServices
 from callcontrol.calls.aio.service import CallControl
 from callcontrol.calls.charges import Rates

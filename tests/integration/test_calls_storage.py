@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from callcontrol.bootstrap.aio.services import Storage, StorageSettings, call_features
+from callcontrol.bootstrap.aio.call_features import call_features
+from callcontrol.bootstrap.aio.services import Storage, StorageSettings
 from callcontrol.calls.aio.context import CallControlSettings, CallServices
 from callcontrol.calls.aio.service import CallControl
 from callcontrol.calls.requests import CreateCall

@@ -41,7 +41,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
     async with running(tmp_path) as world:
         world.directory.put(accounts=[make_account(max_cps=100, max_calls=100)])
         yield world
-        assert await eventually(lambda: world.control._on_net.user_agent.sessions == 0)
+        assert await eventually(lambda: world.control.on_net.user_agent.sessions == 0)
 
 
 @pytest.fixture
@@ -273,7 +273,7 @@ async def test_behind_a_nat_nothing_leaves_the_server(tmp_path: Path, agent: Dem
 async def test_a_server_that_drains_sends_itself_no_calls(world: World) -> None:
     hold(world, SECOND, target="forward", forward_to=CALLEE)
     await world.control.drain(0.0)
-    assert world.control._on_net.gateway is None
+    assert world.control.on_net.gateway is None
 
 
 async def test_a_server_without_a_udp_address_has_no_on_net_calls() -> None:

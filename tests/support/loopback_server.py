@@ -25,6 +25,7 @@ def loopback_settings(data_dir: Path, *, rtp_ports: int = 200, **changes: str) -
         "DATA_DIR": str(data_dir),
         "ALLOW_PRIVATE_DESTINATIONS": "1",
         "DRAIN_S": "1",
+        "WEBRTC_PORT": "0",
         **changes,
     }
     return load_settings({f"TRUNKLINE_{name}": value for name, value in values.items()})

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from callcontrol.bootstrap.aio.services import call_features
+from callcontrol.bootstrap.aio.call_features import call_features
 from callcontrol.calls.aio.context import CallControlSettings, CallServices
 from callcontrol.calls.aio.media.shared_conferences import ConferenceOwners
 from callcontrol.calls.aio.models import SpeechModels

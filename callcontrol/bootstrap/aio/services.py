@@ -2,13 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy.engine import Connection, make_url
 from sqlalchemy.exc import ArgumentError
@@ -21,22 +20,20 @@ from callcontrol.agents.aio.service import AgentService, StreamSettingsService
 from callcontrol.agents.aio.transcripts import TranscriptStore
 from callcontrol.aio.tokens import utc_now
 from callcontrol.applications.aio import ApplicationService
-from callcontrol.assistant.aio.call_requests import CallRequests
 from callcontrol.assistant.aio.keys import AssistantKeys
 from callcontrol.assistant.aio.service import AssistantService
 from callcontrol.assistant.calls import EVENTS as ASSISTANT_EVENTS
 from callcontrol.assistant.calls import agent_updated
 from callcontrol.bootstrap.aio.administration import seal_secrets
+from callcontrol.bootstrap.aio.call_features import call_features, secrets_now, verb_rules_of
 from callcontrol.bootstrap.aio.housekeeping import WEBHOOKS_KEPT, Housekeeper
 from callcontrol.bootstrap.directory_rows import changes_since
-from callcontrol.bootstrap.products import PRODUCTS, STEPS
-from callcontrol.calls.aio.context import ActiveCall, CallControlSettings, CallFeatures, CallServices
+from callcontrol.bootstrap.products import PRODUCTS
+from callcontrol.calls.aio.context import CallControlSettings, CallServices
 from callcontrol.calls.aio.host_limits import CallGate
 from callcontrol.calls.aio.media.shared_conferences import ConferenceOwners
 from callcontrol.calls.aio.sandbox import SandboxCalls
 from callcontrol.calls.aio.service import CallControl
-from callcontrol.calls.effects import Effect
-from callcontrol.calls.effects.instructions import AskWebhook, StopAsking
 from callcontrol.calls.recording import RECORDINGS_FOLDER
 from callcontrol.calls.records.aio import CallStore, CdrService
 from callcontrol.calls.sandbox import SandboxParties
@@ -48,18 +45,13 @@ from callcontrol.database.notifications import DIRECTORY, KEY
 from callcontrol.directory.aio.loader import DirectoryLoader
 from callcontrol.directory.directory import Directory
 from callcontrol.egress.aio.resolver import DestinationGuard
-from callcontrol.egress.url_policy import Destinations
-from callcontrol.instructions.aio import InstructionClient
-from callcontrol.instructions.verbs import VerbRules
 from callcontrol.masking.aio.logs import MaskingLogs
 from callcontrol.masking.aio.numbers import MaskingNumberService
 from callcontrol.masking.aio.routing import MaskedRouter
 from callcontrol.masking.aio.service import MaskingService
 from callcontrol.masking.aio.sessions import MaskingSessionService
 from callcontrol.masking.aio.settings import MaskingSettingsService
-from callcontrol.masking.calls import PRODUCT as MASKED
 from callcontrol.masking.settings import EVENTS as MASKING_EVENTS
-from callcontrol.masking.steps.route_by_caller import RouteCaller
 from callcontrol.messaging.aio.campaigns import CampaignService
 from callcontrol.messaging.aio.channels import ChannelService
 from callcontrol.messaging.aio.contacts import ContactListService, ContactService
@@ -97,8 +89,9 @@ from callcontrol.wallet.aio import WalletService
 from callcontrol.webhooks.aio.outbox import Outbox, OutboxSettings
 from callcontrol.webhooks.aio.subscriptions import SubscriptionService
 from callcontrol.webhooks.store import deliveries
+from callcontrol.webrtc.aio import BrowserCalls
 from media.aio.recognizer import Recognizer
-from media.audio import PromptLibrary, Speaker
+from media.audio import Speaker
 from media.audio.speech import Synthesizer
 from sip.aio import NameServer
 
@@ -172,7 +165,7 @@ class Storage:
             database, changes_since, settings.name_servers, settings.outbound_proxy
         )
         self.destinations = DestinationGuard(settings.allow_private_destinations)
-        self.secrets_of = partial(_secrets_now, self.directory)
+        self.secrets_of = partial(secrets_now, self.directory)
         self.outbox = Outbox(
             self.writer,
             self.destinations,
@@ -334,11 +327,13 @@ class ServiceSettings:
     Settings of the services of a server.
 
     Finished recordings are kept for ``recording_days``, where the account has no retention of its own.
-    ``messages_per_second`` is the rate of a messaging channel without its own.
+    ``messages_per_second`` is the rate of a messaging channel without its own. Browsers' calls use the UDP
+    port ``webrtc_port`` of the address of RTP, 0 for any.
     """
 
     calls: CallControlSettings
     node: str = "local"
+    webrtc_port: int = 0
     recording_days: int = 30
     messages_per_second: int = DEFAULT_MESSAGES_PER_SECOND
 
@@ -382,6 +377,7 @@ class Services:
         gate: Admits calls while they can be recorded.
         calls: Call control, with its SIP and RTP sockets.
         sandbox_calls: Calls of sandbox parties to numbers of accounts.
+        browser_calls: Calls of browsers to numbers of accounts.
         trunks: Carriers and gateways; it refuses to delete those with active legs.
         uploads: Uploads of recordings to the object store, if there is one.
         receiver, dispatcher: Events of the messaging network, and submission to it.
@@ -434,6 +430,16 @@ class Services:
             ),
         )
         self.sandbox_calls = SandboxCalls(self.calls, directory, storage.refresh, providers.sandbox_parties)
+        self.browser_calls = BrowserCalls(
+            self.calls,
+            directory,
+            storage.refresh,
+            lambda: [node.node for node in storage.membership.others if node.is_living],
+            storage.keys,
+            storage.secrets,
+            settings.node,
+            settings.webrtc_port,
+        )
         self.trunks = TrunkService(database, writer, directory, self.calls.legs_at)
         self.recordings = RecordingService(
             database,
@@ -518,6 +524,7 @@ class Services:
             for close in (
                 self.masked_routes.close,
                 self.calls.close,
+                self.browser_calls.close,
                 self.market.close,
                 self.renewals.close,
                 self.dispatcher.close,
@@ -530,10 +537,6 @@ class Services:
 
 def _rate_of(connection: Connection, account_sid: str, *, default_rate: int) -> int:
     return channels.channel_of(connection, account_sid, default_rate=default_rate).messages_per_second
-
-
-def _secrets_now(directory: Directory, account_sid: str) -> tuple[str, ...]:
-    return directory.secrets_of(account_sid, utc_now())
 
 
 def _form_secret_now(directory: Directory, account_sid: str) -> str | None:
@@ -549,39 +552,3 @@ def _key_beside(url: str) -> SecretBox:
     if parsed.get_backend_name() != "sqlite" or not parsed.database:
         raise ValueError("this database needs a key for its secrets")
     return SecretBox([key_file(Path(parsed.database).with_name(KEY_FILE))])
-
-
-def verb_rules_of(settings: CallControlSettings, destinations: Destinations) -> VerbRules:
-    """Rules for the verbs of all accounts on a server with these settings."""
-    prompts = PromptLibrary(settings.prompts_dir).names() if settings.prompts_dir is not None else ()
-    return VerbRules(settings.allowed_countries, frozenset(prompts), destinations.check_url)
-
-
-def call_features(
-    settings: CallControlSettings,
-    routes: Directory,
-    destinations: Destinations,
-    refresh: Callable[[], Awaitable[None]],
-    masked_routes: MaskedRouter | None = None,
-) -> CallFeatures:
-    """Build the features that calls with these settings use; no masked number is called without routes."""
-    rules = verb_rules_of(settings, destinations)
-    instructions = InstructionClient(destinations, rules, partial(_secrets_now, routes))
-    effects: dict[type[Effect], Callable[[ActiveCall, Any], None]] = {
-        AskWebhook: instructions.request,
-        StopAsking: instructions.stop,
-    }
-    prepare = {}
-    if masked_routes is not None:
-        effects[RouteCaller] = masked_routes.perform
-        prepare[MASKED] = masked_routes.prepare
-    requests = CallRequests(routes, refresh, rules)
-    return CallFeatures(
-        products=PRODUCTS,
-        steps=STEPS,
-        plan_request=requests.plan,
-        read_verbs=requests.read_verbs,
-        effects=effects,
-        prepare=prepare,
-        close=instructions.close,
-    )

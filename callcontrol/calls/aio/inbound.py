@@ -185,7 +185,9 @@ class Arrivals:
             log.warning("inbound call refused: %s", refusal.message, extra={"call_id": session.call_id})
             session.reject(503, headers=[("Retry-After", str(_RETRY_AFTER_S))])
             return
-        call_sid, created_at = new_id(), utc_now()
+        own = on_net_call(session)
+        call_sid = (own.call_sid if own is not None else None) or new_id()
+        created_at = utc_now()
         received = Received.of(session.request.headers)
         binding = arrival.inbound.binding
         record = CallRecord(

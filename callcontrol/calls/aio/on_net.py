@@ -13,9 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from callcontrol.models import Gateway
+from callcontrol.models import Carrier, Gateway
 from callcontrol.models.parties import RouteAttempt
 from callcontrol.routing.on_net import OnNetCall, gateway_at
+from media.types import SrtpKey
 from sip import OutboundInvite, Request, SessionEvent
 from sip.aio import (
     InboundSession,
@@ -114,9 +115,30 @@ class OnNet:
         numbers: tuple[str, ...],
     ) -> OutboundSession:
         """Send the INVITE of a leg; ``numbers`` are those of ``OnNetCall``."""
+        return self._send(invite, on_event, OnNetCall(attempt.carrier, self._own_gateway(), numbers))
+
+    def enter(
+        self,
+        invite: OutboundInvite,
+        on_event: Callable[[SessionEvent], None],
+        carrier: Carrier,
+        call_sid: str,
+        srtp_keys: tuple[SrtpKey, ...],
+    ) -> OutboundSession:
+        """Send the INVITE of a browser's call to a number; the parameters are those of ``OnNetCall``."""
+        numbers = (invite.uri.user or "",)
+        own = OnNetCall(carrier, self._own_gateway(), numbers, call_sid, srtp_keys)
+        return self._send(invite, on_event, own)
+
+    def _own_gateway(self) -> Gateway:
         assert self.source is not None
+        return gateway_at(*self.source)
+
+    def _send(
+        self, invite: OutboundInvite, on_event: Callable[[SessionEvent], None], own: OnNetCall
+    ) -> OutboundSession:
         session = self.user_agent.invite(invite, on_event)
-        self._expected[session.key] = OnNetCall(attempt.carrier, gateway_at(*self.source), numbers)
+        self._expected[session.key] = own
         if len(self._expected) > _MAX_EXPECTED:
             self._expected.popitem(last=False)
         return session

@@ -1,6 +1,7 @@
 """Performs the effects of a call machine: dispatches each effect to the part that performs it."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -13,6 +14,7 @@ from callcontrol.calls.aio.media.leg import MediaRefusal
 from callcontrol.calls.aio.media.legs import MediaLegs
 from callcontrol.calls.aio.media.negotiation import Descriptions, media_policy
 from callcontrol.calls.aio.media.performer import MEDIA_EFFECTS, MediaPerformer
+from callcontrol.calls.aio.on_net import on_net_call
 from callcontrol.calls.aio.places import LegPlaces
 from callcontrol.calls.aio.sip_legs import SipLegs
 from callcontrol.calls.aio.sip_trace import on_net_key
@@ -46,6 +48,7 @@ from callcontrol.models import Account, CallRecord, Carrier, Gateway, PublishedE
 from callcontrol.models.trunks import MediaPolicy
 from callcontrol.trunks.inbound_invite import Caller, Received
 from callcontrol.trunks.places import Limits
+from media.types import SrtpKey
 from sip import InvalidValue
 from sip.aio import InboundSession
 
@@ -72,6 +75,7 @@ class Performer:
         self._policy = policy
         self._mailbox = mailbox
         self._offer = b""
+        self._srtp_keys: tuple[SrtpKey, ...] = ()
         self._warning: str | None = None
         """Warning header value for the rejection of the caller's offer."""
         self.media = MediaLegs(
@@ -123,6 +127,8 @@ class Performer:
         self._hold_place(A_LEG, carrier, gateway)
         self.sip.adopt(A_LEG, session, carrier, received)
         self._offer = session.request.body
+        own = on_net_call(session)
+        self._srtp_keys = () if own is None else own.srtp_keys
 
     def event(self, name: str, details: Any = None, shown: Any = None) -> list[WebhookEvent]:
         """Return an event for the customer; empty when it is not wanted."""
@@ -279,7 +285,10 @@ class Performer:
 
     def _media_policy(self, leg: LegId) -> MediaPolicy:
         trunk = self._trunks.get(leg)
-        return media_policy(*trunk) if trunk is not None else MediaPolicy()
+        policy = media_policy(*trunk) if trunk is not None else MediaPolicy()
+        if leg == A_LEG and self._srtp_keys:
+            policy = replace(policy, srtp_keys=self._srtp_keys)
+        return policy
 
     # --- routing, time, money, records ----------------------------------------------------------------------
 

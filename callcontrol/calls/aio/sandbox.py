@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
+from callcontrol.calls.aio.own_numbers import owner_of
 from callcontrol.calls.aio.service import CallControl
 from callcontrol.calls.sandbox import (
     PartyCall,
@@ -14,8 +15,8 @@ from callcontrol.calls.sandbox import (
     is_test_number,
 )
 from callcontrol.directory.directory import Directory
-from callcontrol.errors import NotFound, NumberNotOwned, ServiceUnavailable, ValidationFailed
-from callcontrol.models import TEST_PREFIX, Account
+from callcontrol.errors import NotFound, ServiceUnavailable, ValidationFailed
+from callcontrol.models import TEST_PREFIX
 from callcontrol.routing.targets import normalise_number
 from media.errors import PortsExhausted
 
@@ -67,7 +68,7 @@ class SandboxCalls:
                 "No sandbox carrier reaches this server: it needs TRUNKLINE_SANDBOX_CARRIER=1 and a udp:"
                 " address in TRUNKLINE_SIP_LISTEN."
             )
-        account = await self._owner(account_sid, asked.to)
+        account = await owner_of(self._routes, self._refresh, account_sid, asked.to)
         self._calls.check_capacity(account)
         try:
             placed = self._parties.place(asked)
@@ -84,17 +85,3 @@ class SandboxCalls:
                 "The server did not accept the call; try again shortly.", retry_after_s=_RETRY_AFTER_S
             )
         return PartyCall(placed.call_id, call_sid, asked.from_, asked.to)
-
-    async def _owner(self, account_sid: str, to: str) -> Account:
-        """Return the account, to which the number must belong."""
-        found = self._routes.number(to)
-        if found is None or found.account_sid != account_sid:
-            # Another process may have just assigned it.
-            await self._refresh()
-            found = self._routes.number(to)
-        account = self._routes.account(account_sid)
-        if found is None or found.account_sid != account_sid or account is None:
-            raise NumberNotOwned(f"{to} is not a number of the account; call one that is.")
-        if found.status != "active":
-            raise NumberNotOwned(f"{to} is suspended because its renewal is not paid; top up first.")
-        return account

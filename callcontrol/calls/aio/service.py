@@ -79,6 +79,7 @@ class CallControl:
     Attributes:
         user_agent: The SIP user agent of all calls.
         engine: The media engine of all calls.
+        on_net: Calls of this server to itself.
         hep: Sends copies of SIP messages to a capture server, when one is configured.
     """
 
@@ -95,13 +96,13 @@ class CallControl:
         self._all_ended.set()
         self._capacity = Capacity(settings.max_calls, settings.max_cps)
         self.gateways = GatewayTable(settings.ping_every_s)
-        self._on_net = OnNet(settings.sip)
+        self.on_net = OnNet(settings.sip)
         self._router = Router(
             services.routes,
             self._capacity,
             settings.allowed_countries,
             self.gateways,
-            lambda: self._on_net.gateway,
+            lambda: self.on_net.gateway,
         )
         self.engine = MediaEngine(settings.media)
         answers = settings.protection.answer_unknown_sources and not settings.silent_to_unknown_sources
@@ -119,7 +120,7 @@ class CallControl:
             self._capacity,
             self.metrics,
             self._runners,
-            self._on_net,
+            self.on_net,
             self._begin_inbound,
         )
         self.user_agent = UserAgent(
@@ -188,7 +189,7 @@ class CallControl:
             settings=settings,
             services=self._services,
             user_agent=self.user_agent,
-            on_net=self._on_net,
+            on_net=self.on_net,
             engine=self.engine,
             router=self._router,
             capacity=self._capacity,
@@ -215,8 +216,8 @@ class CallControl:
         except (OSError, ValueError):
             await self.engine.close()
             raise
-        await self._on_net.start(self.user_agent.addresses, self._traces.note_on_net)
-        self.guard.own = self._on_net.source
+        await self.on_net.start(self.user_agent.addresses, self._traces.note_on_net)
+        self.guard.own = self.on_net.source
         self._recovery.begin()
         self._prober.start()
         if self._shared is not None:
@@ -251,7 +252,7 @@ class CallControl:
         With ``succeeded`` the next process holds the registrations, so they are not removed.
         """
         self.user_agent.draining = True
-        self._on_net.retire()
+        self.on_net.retire()
         self._succeeded = succeeded
         await self._leave_registrars()
         try:
@@ -273,16 +274,16 @@ class CallControl:
         That process does not know the calls that would be begun on net from here, so they leave by carriers.
         Of those that are up it gets the messages, and must not take their address for an unknown source.
         """
-        self._on_net.retire()
+        self.on_net.retire()
         handed = self.user_agent.sharing.hand_over()
-        if self._on_net.source is not None:
-            handed.hosts.append(self._on_net.source[0])
+        if self.on_net.source is not None:
+            handed.hosts.append(self.on_net.source[0])
         return handed
 
     async def take_back(self) -> None:
         """Receive SIP again: the other process has ended."""
         await self.user_agent.sharing.resume_reading()
-        self._on_net.resume()
+        self.on_net.resume()
 
     async def close(self) -> None:
         """End all calls and free every socket; harmless when repeated or before the start."""
@@ -302,7 +303,7 @@ class CallControl:
             await self._prober.close()
             if self._shared is not None:
                 await self._shared.close()
-            await self._on_net.close()
+            await self.on_net.close()
             await self.user_agent.close()
         if self.hep is not None:
             self.hep.close()

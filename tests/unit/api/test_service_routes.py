@@ -167,7 +167,8 @@ async def test_every_endpoint_is_in_the_document(client: Client) -> None:
     declared = {(endpoint.method, endpoint.path) for endpoint in ENDPOINTS}
     documents = ("/openapi.json", "/docs", "/asyncapi.json", "/schemas/streams/{dialect}.json")
     own = ("/health", "/ready", "/metrics", "/integrations", "/integrations/health")
-    public = {("GET", path) for path in (*own, *documents)}
+    modules = ("/webrtc/trunkline-phone.js",)
+    public = {("GET", path) for path in (*own, *modules, *documents)}
     assert described == declared | public
     assert {("POST", "/v1/calls"), ("DELETE", "/v1/Accounts/{sid}/Calls/{callSid}")} <= declared
 

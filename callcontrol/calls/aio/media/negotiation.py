@@ -207,7 +207,7 @@ class Descriptions:
             dtmf=policy.events,
             ours_first=True,
             srtp=policy.srtp if encrypts else "off",
-            srtp_keys=make_srtp_keys() if encrypts else (),
+            srtp_keys=(policy.srtp_keys or make_srtp_keys()) if encrypts else (),
             session_id=int.from_bytes(os.urandom(4)) >> 1,
         )
         media = LegMedia(stream, local, policy)

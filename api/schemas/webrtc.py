@@ -1,0 +1,164 @@
+"""Request and response models of telephones in web pages."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.common import E164, Timestamp
+from callcontrol.e164 import read_number
+from callcontrol.webrtc.aio import State
+from callcontrol.webrtc.tokens import (
+    DEFAULT_IDENTITY,
+    DEFAULT_TOKEN_S,
+    IDENTITY,
+    MAX_NUMBERS,
+    MAX_TOKEN_S,
+    MIN_TOKEN_S,
+)
+
+__all__ = [
+    "BrowserCallBody",
+    "BrowserCallObject",
+    "BrowserCallQuery",
+    "BrowserRestartBody",
+    "NewBrowserCallObject",
+    "PhoneTokenBody",
+    "PhoneTokenObject",
+]
+
+_MAX_SDP_CHARS = 32_768
+_MAX_PARAMETERS = 20
+_MAX_VALUE_CHARS = 256
+# Names that begin so are this server's own.
+_PARAMETER = re.compile(r"(?!trunkline-)[A-Za-z][A-Za-z0-9-]{0,39}", re.IGNORECASE)
+
+
+def _identity(text: str) -> str:
+    if IDENTITY.fullmatch(text) is None:
+        raise ValueError("must be 1 to 64 letters, digits and . _ -, the first a letter")
+    return text
+
+
+def _caller(text: str) -> str:
+    if IDENTITY.fullmatch(text) is not None:
+        return text
+    try:
+        return read_number(text)
+    except ValueError:
+        raise ValueError(
+            "must be a number, or a name: 1 to 64 letters, digits and . _ -, the first a letter"
+        ) from None
+
+
+def _parameter(name: str) -> str:
+    if _PARAMETER.fullmatch(name) is None:
+        raise ValueError(
+            "must be 1 to 40 letters, digits and -, the first a letter, and not begin with trunkline-"
+        )
+    return name
+
+
+def _value(text: str) -> str:
+    if not (text.isascii() and text.isprintable()):
+        raise ValueError("must be printable ASCII")
+    return text
+
+
+Identity = Annotated[
+    str, AfterValidator(_identity), Field(json_schema_extra={"pattern": f"^{IDENTITY.pattern}$"})
+]
+_Caller = Annotated[str, Field(max_length=64), AfterValidator(_caller)]
+_Parameters = dict[
+    Annotated[str, AfterValidator(_parameter)],
+    Annotated[str, AfterValidator(_value), Field(min_length=1, max_length=_MAX_VALUE_CHARS)],
+]
+
+
+class PhoneTokenBody(RequestModel):
+    """A new token."""
+
+    identity: Annotated[Identity, Field(description="Name of the telephone, which the called side sees.")]
+    from_: Annotated[
+        E164 | None,
+        Field(alias="from", description="A number of the account that is shown in place of the name."),
+    ] = None
+    may_call: Annotated[
+        list[E164],
+        Field(max_length=MAX_NUMBERS, description="Numbers of the account that it may call; empty for all."),
+    ] = []
+    ttl_seconds: Annotated[
+        int, Field(ge=MIN_TOKEN_S, le=MAX_TOKEN_S, description="Seconds until it expires.")
+    ] = DEFAULT_TOKEN_S
+
+
+class PhoneTokenObject(ResponseModel):
+    """A token, which is shown only here."""
+
+    token: str
+    identity: str
+    from_: Annotated[str | None, Field(alias="from")]
+    may_call: list[str]
+    expires_at: Timestamp
+
+
+class BrowserCallBody(RequestModel):
+    """A call of a browser."""
+
+    sdp: Annotated[
+        str,
+        Field(
+            min_length=1, max_length=_MAX_SDP_CHARS, description="Offer of the browser's RTCPeerConnection."
+        ),
+    ]
+    to: Annotated[E164, Field(description="A number of the account.")]
+    from_: Annotated[
+        _Caller | None,
+        Field(
+            alias="from",
+            description=f"Caller to show: a name (default: {DEFAULT_IDENTITY}), or a number of the account."
+            " With a token always that of the token.",
+        ),
+    ] = None
+    parameters: Annotated[
+        _Parameters,
+        Field(max_length=_MAX_PARAMETERS, description="X- header fields of the call, without X-."),
+    ] = {}
+
+
+class BrowserRestartBody(RequestModel):
+    """Another path for a browser's call."""
+
+    sdp: Annotated[
+        str, Field(min_length=1, max_length=_MAX_SDP_CHARS, description="Offer after restartIce().")
+    ]
+
+
+class BrowserCallQuery(RequestModel):
+    """Wait for a change."""
+
+    after: Annotated[
+        Literal["connecting", "ringing", "active"] | None,
+        Field(description="Answer once the state is another, after 4 s at the latest."),
+    ] = None
+
+
+class BrowserCallObject(ResponseModel):
+    """A call of a browser."""
+
+    call_sid: Annotated[str, Field(description="The inbound call, once the browser has connected.")]
+    from_: Annotated[str, Field(alias="from")]
+    to: str
+    state: State
+    reason: Annotated[str | None, Field(description="Reason of the end.")]
+    sip_status: Annotated[int | None, Field(description="SIP status of a refusal.")]
+    ended_at: Timestamp | None
+
+
+class NewBrowserCallObject(BrowserCallObject):
+    """A call of a browser, with the answer to its offer."""
+
+    sdp: Annotated[str, Field(description="Answer for the browser's RTCPeerConnection.")]

@@ -1,0 +1,211 @@
+/**
+ * A telephone for web pages: calls numbers of your account from the browser, by WebRTC. No dependencies.
+ *
+ *   import { Phone } from "https://your-server/webrtc/trunkline-phone.js";
+ *   const phone = new Phone({ token });
+ *   const call = await phone.call("+918047000001");
+ *   call.addEventListener("state", () => console.log(call.state, call.reason));
+ *   call.digit("1"); call.mute(); call.hangup();
+ *
+ * `token` is text from POST /v1/webrtc/tokens, or a function that returns one, or a promise of one.
+ */
+
+const RETRY_MS = [500, 1000, 2000, 4000];
+const DIGITS = /^[0-9A-D*#,]+$/i;
+
+/** A refusal by the server: `status`, `code` and, for wrong fields, `errors`. */
+export class PhoneError extends Error {
+  constructor(status, error) {
+    super(error?.message ?? `The server answered ${status}.`);
+    this.name = "PhoneError";
+    this.status = status;
+    this.code = error?.code ?? "UNKNOWN";
+    this.errors = error?.details?.errors ?? [];
+  }
+}
+
+/**
+ * A telephone.
+ *
+ * Options: `token`; `url` of the server (default: where this module came from); `microphone`, constraints of
+ * getUserMedia; `iceServers`, of RTCPeerConnection; `codecs`, names in order of preference, such as ["PCMU"].
+ */
+export class Phone {
+  constructor({ token, url, microphone = true, iceServers = [], codecs = [] }) {
+    if (!token) throw new TypeError("Phone needs a token");
+    this._token = token;
+    this._url = new URL(url ?? "/", import.meta.url);
+    this._microphone = microphone;
+    this._iceServers = iceServers;
+    this._codecs = codecs;
+  }
+
+  /**
+   * Call a number; resolves once the server has answered the offer, and rejects if it refuses it.
+   *
+   * Options: `parameters`, which the called side gets as X- header fields; `stream`, to send in place of the
+   * microphone; `audio`, an element that plays the far end, or null to play nothing.
+   */
+  async call(to, { parameters = {}, stream, audio } = {}) {
+    const own = stream === undefined;
+    const sent = own ? await navigator.mediaDevices.getUserMedia({ audio: this._microphone }) : stream;
+    const call = new Call(this, sent, own, audio === undefined ? new Audio() : audio);
+    try {
+      await call._begin(to, parameters);
+    } catch (error) {
+      call._end("the call could not begin");
+      throw error;
+    }
+    return call;
+  }
+
+  async _ask(method, path, body, more = {}) {
+    const token = typeof this._token === "function" ? await this._token() : this._token;
+    const headers = { Authorization: `Bearer ${token}` };
+    if (body !== undefined) headers["Content-Type"] = "application/json";
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    const response = await fetch(new URL(path, this._url), { method, headers, body: text, ...more });
+    const answer = response.status === 204 ? {} : await response.json().catch(() => ({}));
+    if (!response.ok) throw new PhoneError(response.status, answer.error);
+    return answer.data;
+  }
+}
+
+/**
+ * A call; its event "state" is sent at each change of `state`: connecting, ringing, active, ended.
+ *
+ * Properties: `sid`, `state`, `reason` of the end, `muted`, `stream` with the far end's audio, `connection`,
+ * the RTCPeerConnection.
+ */
+export class Call extends EventTarget {
+  constructor(phone, sent, own, audio) {
+    super();
+    this.sid = null;
+    this.state = "connecting";
+    this.reason = null;
+    this.muted = false;
+    this.stream = new MediaStream();
+    this._phone = phone;
+    this._sent = sent;
+    this._own = own;
+    this._audio = audio;
+    this.connection = new RTCPeerConnection({ iceServers: phone._iceServers, bundlePolicy: "max-bundle" });
+    this._leave = () => this._tell();
+    this._restarting = false;
+  }
+
+  /** Hang up. */
+  async hangup() {
+    const told = this._tell();
+    this._end("the browser hung up");
+    await told;
+  }
+
+  /** Send keys: 0 to 9, *, #, A to D; a comma waits two seconds. */
+  digit(keys, { duration = 120, gap = 80 } = {}) {
+    if (!DIGITS.test(keys)) throw new TypeError("digits are 0 to 9, *, #, A to D and the comma");
+    const sender = this.connection.getSenders().find((item) => item.dtmf);
+    if (!sender?.dtmf.canInsertDTMF) throw new Error("the call is not active");
+    sender.dtmf.insertDTMF(sender.dtmf.toneBuffer + keys, duration, gap);
+  }
+
+  /** Send silence in place of the microphone, or the microphone again. */
+  mute(muted = true) {
+    for (const track of this._sent.getAudioTracks()) track.enabled = !muted;
+    this.muted = muted;
+  }
+
+  async _begin(to, parameters) {
+    const { connection } = this;
+    connection.addEventListener("track", ({ track }) => {
+      this.stream.addTrack(track);
+      if (this._audio) {
+        this._audio.srcObject = this.stream;
+        this._audio.play().catch(() => {}); // a page that was not touched yet may play nothing
+      }
+    });
+    const transceiver = connection.addTransceiver(this._sent.getAudioTracks()[0], { direction: "sendrecv" });
+    this._prefer(transceiver);
+    await connection.setLocalDescription();
+    // The server learns where we are from our checks: nothing of the offer waits for candidates.
+    const body = { sdp: connection.localDescription.sdp, to, parameters };
+    const made = await this._phone._ask("POST", "v1/webrtc/calls", body);
+    this.sid = made.call_sid;
+    await connection.setRemoteDescription({ type: "answer", sdp: made.sdp });
+    addEventListener("pagehide", this._leave);
+    // A path that is lost may come back by itself; on another network it does not.
+    connection.addEventListener("iceconnectionstatechange", () => {
+      if (["disconnected", "failed"].includes(connection.iceConnectionState)) this._restart();
+    });
+    this._watch();
+  }
+
+  _prefer(transceiver) {
+    const wanted = this._phone._codecs.map((name) => `audio/${name}`.toLowerCase());
+    if (!wanted.length || !transceiver.setCodecPreferences) return;
+    const known = RTCRtpReceiver.getCapabilities("audio").codecs;
+    const rank = (codec) => (wanted.indexOf(codec.mimeType.toLowerCase()) + 1 || wanted.length + 1);
+    transceiver.setCodecPreferences([...known].sort((one, other) => rank(one) - rank(other)));
+  }
+
+  async _watch() {
+    let failures = 0;
+    while (this.state !== "ended") {
+      try {
+        const seen = await this._phone._ask("GET", `v1/webrtc/calls/${this.sid}?after=${this.state}`);
+        failures = 0;
+        if (seen.state === "ended") this._end(seen.reason);
+        else this._turn(seen.state);
+      } catch (error) {
+        const over = error instanceof PhoneError && error.status < 500 && error.status !== 429;
+        if (over || failures >= RETRY_MS.length) {
+          this._end(error.message);
+          return;
+        }
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS[failures++]));
+      }
+    }
+  }
+
+  async _restart() {
+    if (this._restarting || this.state === "ended") return;
+    this._restarting = true;
+    const { connection } = this;
+    try {
+      connection.restartIce();
+      await connection.setLocalDescription();
+      const body = { sdp: connection.localDescription.sdp };
+      const made = await this._phone._ask("PATCH", `v1/webrtc/calls/${this.sid}`, body);
+      await connection.setRemoteDescription({ type: "answer", sdp: made.sdp });
+    } catch (error) {
+      if (connection.signalingState === "have-local-offer") {
+        await connection.setLocalDescription({ type: "rollback" });
+      }
+      if (!(error instanceof PhoneError)) setTimeout(() => this._restart(), RETRY_MS[0]);
+    } finally {
+      this._restarting = false;
+    }
+  }
+
+  async _tell() {
+    if (this.sid === null || this.state === "ended") return;
+    // Sent even if the page is closing; the server notices anyway, within ten seconds.
+    await this._phone._ask("DELETE", `v1/webrtc/calls/${this.sid}`, undefined, { keepalive: true }).catch(() => {});
+  }
+
+  _turn(state) {
+    if (this.state === state || this.state === "ended") return;
+    this.state = state;
+    this.dispatchEvent(new Event("state"));
+  }
+
+  _end(reason) {
+    if (this.state === "ended") return;
+    removeEventListener("pagehide", this._leave);
+    this.connection.close();
+    if (this._own) for (const track of this._sent.getTracks()) track.stop();
+    if (this._audio) this._audio.srcObject = null;
+    this.reason = reason;
+    this._turn("ended");
+  }
+}

@@ -1,0 +1,1 @@
+"""Telephones in web pages: tokens, and calls of browsers."""

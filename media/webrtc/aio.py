@@ -1,0 +1,381 @@
+"""
+The UDP socket of all browsers' legs, which passes packets between browsers and the media engine.
+
+A datagram's first byte tells what it is (RFC 7983): ICE and DTLS stay here; RTP and RTCP pass unchanged,
+still encrypted, with keys that the engine got beforehand.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+import socket
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from typing import Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.x509.oid import NameOID
+
+from media.types import EngineSettings
+from media.webrtc.descriptions import (
+    BrowserOffer,
+    OfferRefused,
+    check_restart,
+    make_answer,
+    make_engine_offer,
+)
+from media.webrtc.dtls import DtlsIdentity, DtlsServer, SrtpKeys
+from media.webrtc.ice import IceCredentials, IceLite
+from media.webrtc.stun import Address, parse_request
+
+log = logging.getLogger(__name__)
+
+MAX_LEGS: Final = 2000
+"""Legs at one time."""
+
+_BATCH: Final = 64
+_DATAGRAM_BYTES: Final = 2048
+_BUFFER_BYTES: Final = 1 << 20
+_TICK_S: Final = 0.5
+# Browsers repeat their checks every 5 s at the latest, and send RTP all the time (RFC 7675 5.1).
+_SILENT_S: Final = 7.0
+_UNSELECTED_S: Final = 2.0
+_CONNECT_S: Final = 15.0
+_CERTIFICATE_DAYS: Final = 365
+_ANY: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+
+
+class LegEnd(Enum):
+    """Reason why a leg ended by itself."""
+
+    NEVER_CONNECTED = "the browser did not connect"
+    NO_KEYS = "the browser connected, but agreed on no keys"
+    SILENT = "nothing comes from the browser any more"
+    CLOSED = "the browser closed the connection"
+
+
+class BrowserLeg:
+    """
+    One browser's leg: its path (ICE), its keys (DTLS), and its port of the engine.
+
+    ``on_keys`` is called once, when the handshake is complete; ``on_end`` once, if the leg ends by itself.
+    """
+
+    def __init__(
+        self,
+        owner: BrowserSocket,
+        offer: BrowserOffer,
+        ice: IceLite,
+        dtls: DtlsServer,
+        on_keys: Callable[[SrtpKeys], None],
+        on_end: Callable[[LegEnd], None],
+    ) -> None:
+        self.ice = ice
+        self._owner = owner
+        self._offer = offer
+        self._dtls = dtls
+        self._on_keys = on_keys
+        self._on_end = on_end
+        self._began_s = self._heard_s = asyncio.get_running_loop().time()
+        self._session_id = int.from_bytes(os.urandom(4)) >> 1
+        self._version = 1
+        self._connected = False
+        self.heard = False
+        """True once something came from the browser since the last look."""
+        self.engine: Address | None = None
+        """Address at which the engine receives."""
+
+    def answer(self) -> str:
+        """Return the answer for the browser."""
+        owner = self._owner
+        return make_answer(
+            self._offer,
+            owner.advertised,
+            self.ice.local,
+            owner.fingerprint,
+            (self._session_id, self._version),
+        )
+
+    def restart(self, offer: BrowserOffer) -> str:
+        """
+        Restart ICE, so that the browser finds another path; return the answer to its offer.
+
+        The present path is used until it has. Keys and audio stay as they are.
+
+        Raises:
+            OfferRefused: The offer changes more than the path, or the browser has not connected yet.
+        """
+        if not self._connected:
+            raise OfferRefused("must wait until the browser has connected")
+        check_restart(self._offer, offer)
+        self._offer, self._version = offer, self._version + 1
+        ice = IceLite(_credentials(), offer.ufrag)
+        ice.succeed(self.ice)
+        self._owner.rename(self, ice)
+        return self.answer()
+
+    def engine_offer(self, keys: SrtpKeys) -> bytes:
+        """Return the offer that the engine gets."""
+        return make_engine_offer(self._offer, self._owner.address, keys.theirs, self._session_id)
+
+    def connect_engine(self, port: int) -> None:
+        """Pass packets between the browser and a port of the engine from now on."""
+        self._owner.connect(self, (self._owner.address[0], port))
+
+    def close(self) -> None:
+        """End the leg; the browser is told. Idempotent."""
+        self._send(self._dtls.close())
+        self._owner.forget(self)
+
+    def receive_dtls(self, datagram: bytes) -> None:
+        """Handle a datagram of the handshake, or the browser's end of it."""
+        self._send(self._dtls.receive(datagram))
+        if self._dtls.problem is not None:
+            log.info("a browser's leg has no keys: %s", self._dtls.problem)
+            self._finish(LegEnd.NO_KEYS)
+        elif self._dtls.closed:
+            self._finish(LegEnd.CLOSED)
+        elif self._dtls.keys is not None and not self._connected:
+            self._connected = True
+            self._on_keys(self._dtls.keys)
+
+    def look(self, now_s: float) -> None:
+        """Send again what is due, and end the leg if nothing comes from the browser."""
+        self._send(self._dtls.retransmit())
+        if self.heard:
+            self.heard = False
+            self._heard_s = now_s
+        silent_s = now_s - self._heard_s
+        if not self._connected and now_s - self._began_s > _CONNECT_S:
+            self._finish(LegEnd.NEVER_CONNECTED)
+        elif self._connected and silent_s > _SILENT_S:
+            self._finish(LegEnd.SILENT)
+        elif silent_s > _UNSELECTED_S:
+            self.ice.forget_selection()
+
+    def _send(self, datagrams: list[bytes]) -> None:
+        for datagram in datagrams:
+            if self.ice.selected is not None:
+                self._owner.send(datagram, self.ice.selected)
+
+    def _finish(self, end: LegEnd) -> None:
+        self._owner.forget(self)
+        self._on_end(end)
+
+
+class BrowserSocket:
+    """
+    The socket and its legs; it is bound when the first leg opens.
+
+    Args:
+        engine: Settings of the media engine, whose addresses are used.
+        port: Port to bind; another one if it is taken, as in a hot restart, or with 0.
+    """
+
+    def __init__(self, engine: EngineSettings, port: int = 0) -> None:
+        self._listen = engine.listen
+        self._advertise = engine.advertise or _ANY.get(engine.listen, engine.listen)
+        self._port = port
+        self._socket: socket.socket | None = None
+        self._identity: DtlsIdentity | None = None
+        self._legs: dict[str, BrowserLeg] = {}
+        self._of_browser: dict[Address, BrowserLeg] = {}
+        self._of_engine: dict[Address, BrowserLeg] = {}
+        self._ticking: asyncio.TimerHandle | None = None
+        self.packets = 0
+        """Packets passed on, in both directions."""
+
+    @property
+    def legs(self) -> int:
+        """Number of legs."""
+        return len(self._legs)
+
+    @property
+    def address(self) -> Address:
+        """Address at which the engine reaches the socket."""
+        assert self._socket is not None
+        return _ANY.get(self._listen, self._listen), self._socket.getsockname()[1]
+
+    @property
+    def advertised(self) -> Address:
+        """Address at which browsers reach the socket."""
+        return self._advertise, self.address[1]
+
+    @property
+    def fingerprint(self) -> bytes:
+        """SHA-256 of our certificate."""
+        assert self._identity is not None
+        return self._identity.fingerprint
+
+    def open_leg(
+        self, offer: BrowserOffer, on_keys: Callable[[SrtpKeys], None], on_end: Callable[[LegEnd], None]
+    ) -> BrowserLeg:
+        """
+        Open a leg for an offer.
+
+        Raises:
+            OSError: There are too many legs, or no socket can be bound.
+        """
+        if len(self._legs) >= MAX_LEGS:
+            raise OSError("too many browsers' legs")
+        identity = self._bind()
+        ice = IceLite(_credentials(), offer.ufrag)
+        dtls = DtlsServer(identity.context(), offer.fingerprint)
+        leg = BrowserLeg(self, offer, ice, dtls, on_keys, on_end)
+        self._legs[ice.local.ufrag] = leg
+        if self._ticking is None:
+            self._tick()
+        return leg
+
+    def connect(self, leg: BrowserLeg, engine: Address) -> None:
+        """Pass a leg's packets to and from an address of the engine."""
+        if leg.engine is not None:
+            self._of_engine.pop(leg.engine, None)
+        leg.engine = engine
+        self._of_engine[engine] = leg
+
+    def rename(self, leg: BrowserLeg, ice: IceLite) -> None:
+        """Replace a leg's agent of ICE, by which its browser finds it from now on."""
+        self._legs.pop(leg.ice.local.ufrag, None)
+        leg.ice = ice
+        self._legs[ice.local.ufrag] = leg
+
+    def forget(self, leg: BrowserLeg) -> None:
+        """Pass nothing of a leg any more."""
+        self._legs.pop(leg.ice.local.ufrag, None)
+        for address in leg.ice.addresses:
+            if self._of_browser.get(address) is leg:
+                del self._of_browser[address]
+        if leg.engine is not None and self._of_engine.get(leg.engine) is leg:
+            del self._of_engine[leg.engine]
+
+    def send(self, datagram: bytes, to: Address) -> None:
+        """Send a datagram; one that cannot be sent is lost, as on any network."""
+        if self._socket is not None:
+            try:
+                self._socket.sendto(datagram, to)
+            except OSError:
+                log.debug("a datagram to %s:%d was not sent", *to)
+
+    def close(self) -> None:
+        """Free the socket. Idempotent."""
+        if self._ticking is not None:
+            self._ticking.cancel()
+            self._ticking = None
+        if self._socket is not None:
+            asyncio.get_running_loop().remove_reader(self._socket)
+            self._socket.close()
+            self._socket = None
+
+    def _bind(self) -> DtlsIdentity:
+        if self._identity is None:
+            self._identity = make_identity()
+        if self._socket is None:
+            self._socket = self._bound()
+            asyncio.get_running_loop().add_reader(self._socket, self._read)
+        return self._identity
+
+    def _bound(self) -> socket.socket:
+        family = socket.AF_INET6 if ":" in self._listen else socket.AF_INET
+        bound = socket.socket(family, socket.SOCK_DGRAM)
+        try:
+            bound.setblocking(False)
+            for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
+                bound.setsockopt(socket.SOL_SOCKET, option, _BUFFER_BYTES)
+            try:
+                bound.bind((self._listen, self._port))
+            except OSError as error:
+                if self._port == 0:
+                    raise
+                log.warning("browsers reach another port than %d: %s", self._port, error)
+                bound.bind((self._listen, 0))
+        except BaseException:
+            bound.close()
+            raise
+        return bound
+
+    def _read(self) -> None:
+        """Handle what has arrived, a batch at a time, so that nothing else waits long."""
+        assert self._socket is not None
+        receive, send = self._socket.recvfrom, self._socket.sendto
+        of_browser, of_engine = self._of_browser, self._of_engine
+        for _ in range(_BATCH):
+            try:
+                datagram, from_ = receive(_DATAGRAM_BYTES)
+            except BlockingIOError:
+                return
+            except OSError:
+                continue  # an ICMP error of an earlier datagram
+            source: Address = from_[:2]
+            leg = of_browser.get(source)
+            if leg is not None:
+                leg.heard = True
+                target = leg.engine
+            else:
+                leg = of_engine.get(source)
+                target = None if leg is None else leg.ice.selected
+            if leg is not None and 127 < (datagram[0] if datagram else 0) < 192:
+                if target is not None:
+                    self.packets += 1
+                    try:
+                        send(datagram, target)
+                    except OSError:
+                        continue  # lost, as on any network
+            else:
+                self._receive_other(datagram, source, leg)
+            if self._socket is None:
+                return
+
+    def _receive_other(self, datagram: bytes, source: Address, leg: BrowserLeg | None) -> None:
+        """Handle a datagram of ICE or DTLS."""
+        kind = datagram[0] if datagram else 255
+        if kind < 4:
+            self._receive_check(datagram, source)
+        elif 19 < kind < 64 and leg is not None and source in leg.ice.addresses:
+            leg.receive_dtls(datagram)
+
+    def _receive_check(self, datagram: bytes, source: Address) -> None:
+        request = parse_request(datagram)
+        if request is None:
+            return
+        leg = self._legs.get(request.username.partition(":")[0])
+        response = None if leg is None else leg.ice.receive(request, source)
+        if leg is not None and response is not None:
+            leg.heard = True
+            self._of_browser[source] = leg
+            self.send(response, source)
+
+    def _tick(self) -> None:
+        loop = asyncio.get_running_loop()
+        now_s = loop.time()
+        for leg in list(self._legs.values()):
+            leg.look(now_s)
+        self._ticking = loop.call_later(_TICK_S, self._tick) if self._legs else None
+
+
+def _credentials() -> IceCredentials:
+    return IceCredentials(secrets.token_hex(8), secrets.token_hex(16))
+
+
+def make_identity() -> DtlsIdentity:
+    """Make a key and a certificate for handshakes; nobody but a description's reader trusts it."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Trunkline")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=_CERTIFICATE_DAYS))
+        .sign(key, SHA256())
+    )
+    return DtlsIdentity(certificate, key)

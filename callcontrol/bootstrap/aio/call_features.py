@@ -23,7 +23,7 @@ __all__ = ["call_features", "secrets_now", "verb_rules_of"]
 
 
 def secrets_now(directory: Directory, account_sid: str) -> tuple[str, ...]:
-    """Return the webhook secrets of an account that are valid now, the newest first."""
+    """Return the webhook secrets of an account that are valid now, the current one first."""
     return directory.secrets_of(account_sid, utc_now())
 
 

@@ -31,6 +31,7 @@ from trunkline_client.generated.resources.tools import AsyncToolsResource, Tools
 from trunkline_client.generated.resources.trunks import AsyncTrunksResource, TrunksResource
 from trunkline_client.generated.resources.wallet import AsyncWalletResource, WalletResource
 from trunkline_client.generated.resources.webhook_endpoints import AsyncWebhookEndpointsResource, WebhookEndpointsResource
+from trunkline_client.generated.resources.webrtc import AsyncWebrtcResource, WebrtcResource
 from trunkline_client.transport import AsyncTransport, Transport
 
 
@@ -66,6 +67,7 @@ class Resources:
         self.trunks = TrunksResource(transport)
         self.wallet = WalletResource(transport)
         self.webhook_endpoints = WebhookEndpointsResource(transport)
+        self.webrtc = WebrtcResource(transport)
 
 
 class AsyncResources:
@@ -100,3 +102,4 @@ class AsyncResources:
         self.trunks = AsyncTrunksResource(transport)
         self.wallet = AsyncWalletResource(transport)
         self.webhook_endpoints = AsyncWebhookEndpointsResource(transport)
+        self.webrtc = AsyncWebrtcResource(transport)

@@ -56,7 +56,7 @@ class Visit:
     request: web.Request
     page: Page
     form: Mapping[str, str] = field(default_factory=dict)
-    token: str = ""
+    token: str = field(default="", repr=False)
     signed_in: Principal | None = None
 
     @property

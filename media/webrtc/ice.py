@@ -7,7 +7,7 @@ on checking as long as it consents to receive (RFC 7675).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from media.webrtc.stun import Address, BindingRequest, respond
@@ -23,7 +23,7 @@ class IceCredentials:
     """User name fragment and password of one side."""
 
     ufrag: str
-    password: str
+    password: str = field(repr=False)
 
 
 class IceLite:

@@ -58,6 +58,7 @@ class Reader:
     """
 
     def __init__(self, server: ServerProcess, agent: Agent, folder: Path) -> None:
+        server.first_key()
         told = server.log()
         key = re.search(r"API key\s+(\S+)", told)
         account = re.search(r"demo account\s+([\w-]+)", told)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -41,9 +40,7 @@ BLOCKS: Final = [block for block in blocks(README) if block.language == "python"
 @pytest.fixture
 def demo_key(server: ServerProcess) -> str:
     """Key of the account with a number that a first start makes."""
-    told = re.search(r"vk_[\w-]{43}", server.log())
-    assert told is not None, server.log()
-    return told[0]
+    return server.first_key()
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 
 from media.audio import Clip, tone
+from media.audio.speech import Synthesizer
 from sip import Answered, Ended
 from tests.support.domain import CALLEE, OWN_NUMBER, make_account
 from tests.support.phone import PhoneCall
@@ -20,7 +21,7 @@ from tests.support.world import World, running
 PITCHES = {"welcome": 700.0, "menu": 1100.0, "sorry": 1500.0}
 
 
-class Voice:
+class Voice(Synthesizer):
     """Speaks each word that it knows as a tone of its own pitch."""
 
     async def speak(self, text: str, language: str, *, keep: bool = True) -> Clip:

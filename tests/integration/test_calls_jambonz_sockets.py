@@ -15,6 +15,7 @@ from callcontrol.instructions.instructions import MAX_ANSWER_BYTES
 from callcontrol.instructions.jambonz.aio import MAX_MESSAGES
 from callcontrol.models import CallStatus
 from media.audio import Clip, tone
+from media.audio.speech import Synthesizer
 from sip import Answered, Ended, Failed
 from tests.support.domain import OWN_NUMBER, make_account
 from tests.support.phone import PhoneCall, eventually
@@ -32,7 +33,7 @@ MENU = {
 Reply = Callable[[dict[str, Any]], object]
 
 
-class Voice:
+class Voice(Synthesizer):
     """Speaks each word that it knows as a tone of its own pitch."""
 
     async def speak(self, text: str, language: str, *, keep: bool = True) -> Clip:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -37,12 +36,11 @@ def test_the_packages_find_what_they_expect(server: ServerProcess) -> None:
     node = shutil.which("node")
     assert node is not None, "Node is missing: scripts/system-packages test installs it"
     subprocess.run([ROOT / "scripts" / "node-environment", "jambonz", ENVIRONMENT], check=True)
-    key = re.search(r"vk_[\w-]{43}", server.log())
-    assert key is not None, server.log()
-    account_sid = server.request("GET", "/v1/account", key[0]).data["account_sid"]
-    (number,) = server.request("GET", "/v1/phone-numbers", key[0]).data
+    key = server.first_key()
+    account_sid = server.request("GET", "/v1/account", key).data["account_sid"]
+    (number,) = server.request("GET", "/v1/phone-numbers", key).data
     secret = str(server.command("accounts", "webhook-secret", "--account", account_sid)["webhook_secret"])
-    arguments = (ENVIRONMENT, server.url, account_sid, key[0], secret, number["number"], number["id"])
+    arguments = (ENVIRONMENT, server.url, account_sid, key, secret, number["number"], number["id"])
     done = subprocess.run(
         [node, PROGRAM, *map(str, arguments)],
         capture_output=True,

@@ -28,6 +28,8 @@ _HARMLESS = {
     "ReplacementCalled.token",
     "Account.stream_secret",
     "Services.otp",
+    "Endpoint.token",
+    "PhonePrincipal.token",
 }
 
 

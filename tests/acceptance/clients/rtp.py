@@ -28,7 +28,7 @@ _HEADER: Final = struct.Struct(">BBHII")
 _LARGEST_GAP_S: Final = 0.06
 # A machine that stood still sends packets late, and then at once all that it owes.
 _LATEST_S: Final = 0.5
-# The engine skips what it owes from before the last 100 ms; a machine with more to do than cores makes it late.
+# The engine skips what it owes from before the last 100 ms; a busy machine makes it that late.
 _MOST_HELD_UP: Final = 3
 _KEYS: Final = "0123456789*#ABCD"
 

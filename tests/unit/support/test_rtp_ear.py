@@ -15,7 +15,7 @@ _SPOKEN_S = 4.0
 
 
 def stream(*, pause_s: float = 0.0, late_s: float = 0.0, skips: bool = False) -> Any:
-    """Stream of 4 s that pauses after 2 s, for good or until what is due follows at once; its clock may go on."""
+    """Stream of 4 s that pauses after 2 s, for good or until what is due follows; its clock may go on."""
     packets, at_s = [], 0.0
     for number in range(round(_SPOKEN_S / FRAME_S)):
         due_s = number * FRAME_S
@@ -64,7 +64,7 @@ def test_a_busy_machine_is_forgiven_short_pauses(
     pause_s: float, forgiven: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "getloadavg", lambda: (100.0, 0.0, 0.0))
-    # As long as the clock of the stream goes on meanwhile: a quarter of a second is the limit of what it may lag.
+    # The clock of the stream goes on meanwhile: it may lag by a quarter of a second at most.
     rtp = stream(pause_s=pause_s, skips=True)
     if forgiven:
         assert_unbroken(rtp, 0.0, end_s(rtp))

@@ -178,12 +178,13 @@ def run_rtpload(
         [*TOOL_PREFIX, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert process.stdout is not None and process.stderr is not None
+    line = ""
     for line in process.stderr:
         if line.startswith(("steady-begin\n", "steady-end")):
             measure(line.startswith("steady-begin"))
     printed = process.stdout.read()
     if process.wait() != 0:
-        raise ServerFailed(f"rtpload ended with {process.returncode}")
+        raise ServerFailed(f"rtpload ended with {process.returncode}: {line.strip()}")
     report: dict[str, Any] = json.loads(printed)
     return report
 

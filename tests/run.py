@@ -105,7 +105,14 @@ def _long(of_pytest: Sequence[str]) -> list[Step]:
     return [
         _native(builds.SANITIZED),
         _native(builds.THREADS),
-        _tests("long or hypothesis", of_pytest, _ALL, environment=thorough),
+        # Sanitizers and browsers take more than a core each: more runners would make timers of others late.
+        _tests(
+            "long or hypothesis",
+            of_pytest,
+            _ALL,
+            runners=2 * (os.cpu_count() or 1),
+            environment=thorough,
+        ),
     ]
 
 

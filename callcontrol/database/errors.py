@@ -23,6 +23,7 @@ _SQLITE_TRANSIENT: Final = frozenset(
 # PostgreSQL: connection lost, read only, rolled back (deadlock), out of resources, lock not available,
 # operator intervention, system error, internal error.
 _SQLSTATE_TRANSIENT: Final = ("08", "25006", "40", "53", "55P03", "57", "58", "XX")
+_ASYNCPG_TRANSIENT: Final = ("InterfaceError", "ConnectionDoesNotExistError", "InternalClientError")
 
 
 class CommitInDoubt(Exception):
@@ -75,8 +76,8 @@ def is_transient(error: BaseException) -> bool:
             return str(state).startswith(_SQLSTATE_TRANSIENT)
         if isinstance(cause, OSError):
             return True
-        # asyncpg reports a lost connection without a state, as an interface error.
-        if type(cause).__name__ in ("InterfaceError", "ConnectionDoesNotExistError"):
+        # asyncpg reports a lost connection without a state, and so one that is busy with a cancelled query.
+        if type(cause).__name__ in _ASYNCPG_TRANSIENT:
             return True
         cause = cause.__cause__
     return False

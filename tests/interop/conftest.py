@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -59,11 +58,10 @@ def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
     process = ServerProcess(tmp_path, environment=environment)
     process.start()
     try:
-        key = re.search(r"vk_[\w-]{43}", process.log())
-        assert key is not None, process.log()
-        account_sid = process.request("GET", "/v1/account", key[0]).data["account_sid"]
-        channel = process.request("GET", "/api/v1/channel", key[0]).data["number"]
-        yield Sandbox(process, key[0], account_sid, channel)
+        key = process.first_key()
+        account_sid = process.request("GET", "/v1/account", key).data["account_sid"]
+        channel = process.request("GET", "/api/v1/channel", key).data["number"]
+        yield Sandbox(process, key, account_sid, channel)
     finally:
         process.stop()
     assert "Traceback" not in process.log()

@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import asyncpg  # type: ignore[import-untyped]  # the driver comes without types
 import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
@@ -104,6 +105,18 @@ async def test_an_unreachable_server_is_unavailable(tmp_path: Path) -> None:
         await database.write(lambda connection: connection.execute(sa.text("SELECT 1")))
     assert is_transient(caught.value)
     await database.close()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        asyncpg.InterfaceError("connection is closed"),
+        asyncpg.InternalClientError("cannot switch to state 12; another operation (2) is in progress"),
+    ],
+)
+def test_a_driver_without_a_usable_connection_is_asked_again(error: Exception) -> None:
+    assert is_transient(error)
+    assert not is_transient(ValueError("no error of a database"))
 
 
 async def test_nothing_is_left_behind(url: str) -> None:

@@ -7,12 +7,16 @@ test   all but what is marked `long`, with the native tests
 long   what `test` leaves out: the marked tests, and property tests with all their examples
 =====  =============================================================================================
 
+In ``long``, sanitizers and loads share the cores with tests of real time: the few that failed run again
+alone, which is told.
+
 What follows the tier goes to pytest. ``TEST_RUNNERS`` is how many processes run tests; most of them wait,
 so three for each processor are the default, eight at most: the ports of 127.0.0.1 are divided among them.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import subprocess
@@ -31,6 +35,7 @@ _REWRITTEN: Final = _ROOT / ".cache" / "asserts-rewritten"
 # An environment in which modules are compiled anew at each start costs each runner 13 s.
 _CACHED: Final = {"PYTHONDONTWRITEBYTECODE": ""}
 _MOST_RUNNERS: Final = 8
+_MOST_AGAIN: Final = 6
 _FAST: Final = (
     "tests/unit",
     "tests/contract",
@@ -57,12 +62,22 @@ def main(arguments: Sequence[str]) -> int:
         print(f"{tier}: {name}", flush=True)
         begun_s = time.monotonic()
         status = subprocess.run(command, cwd=_ROOT, env={**os.environ, **_CACHED, **environment}).returncode
+        if status == 1 and tier == "long" and name == "tests" and 0 < _failed() <= _MOST_AGAIN:
+            print(f"{tier}: {_failed()} that failed beside others, again alone", flush=True)
+            again = [sys.executable, "-m", "pytest", "-q", "-n", "0", "--last-failed", *_ALL]
+            status = subprocess.run(again, cwd=_ROOT, env={**os.environ, **_CACHED, **environment}).returncode
         taken[name] = time.monotonic() - begun_s
         if status:
             break
     parts = ", ".join(f"{name} {part_s:.0f} s" for name, part_s in taken.items())
     print(f"{tier}: {'failed' if status else 'passed'} in {sum(taken.values()):.0f} s ({parts})")
     return status
+
+
+def _failed() -> int:
+    """Number of tests that failed in the last run of pytest."""
+    path = _ROOT / ".pytest_cache" / "v" / "cache" / "lastfailed"
+    return len(json.loads(path.read_text())) if path.is_file() else 0
 
 
 def _rewrite_asserts() -> None:

@@ -7,8 +7,8 @@ test   all but what is marked `long`, with the native tests
 long   what `test` leaves out: the marked tests, and property tests with all their examples
 =====  =============================================================================================
 
-In ``long``, sanitizers and loads share the cores with tests of real time: the few that failed run again
-alone, which is told.
+Tests of real time share the cores with loads and with each other: the few that failed run again alone, which
+is told. Native tests under sanitizers have the machine to themselves, and have one chance.
 
 What follows the tier goes to pytest. ``TEST_RUNNERS`` is how many processes run tests; most of them wait,
 so three for each processor are the default, eight at most: the ports of 127.0.0.1 are divided among them.
@@ -24,13 +24,16 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from tests.native import builds
 
 _ROOT: Final = Path(__file__).resolve().parents[1]
 _OF_CLIENTS: Final = "clients/python/tests"
 _ALL: Final = ("tests", _OF_CLIENTS)
+_NATIVE: Final = "tests/native"
+_CORES: Final = os.cpu_count() or 1
+_FAILED: Final = _ROOT / ".pytest_cache" / "v" / "cache" / "lastfailed"
 _REWRITTEN: Final = _ROOT / ".cache" / "asserts-rewritten"
 # An environment in which modules are compiled anew at each start costs each runner 13 s.
 _CACHED: Final = {"PYTHONDONTWRITEBYTECODE": ""}
@@ -57,27 +60,35 @@ def main(arguments: Sequence[str]) -> int:
         begun_s = time.monotonic()
         _rewrite_asserts()
         taken["rewriting of asserts"] = time.monotonic() - begun_s
+    again: list[str] = []
     status = 0
-    for name, command, environment in steps:
-        print(f"{tier}: {name}", flush=True)
+    for step in steps:
+        print(f"{tier}: {step.name}", flush=True)
         begun_s = time.monotonic()
-        status = subprocess.run(command, cwd=_ROOT, env={**os.environ, **_CACHED, **environment}).returncode
-        if status == 1 and tier == "long" and name == "tests" and 0 < _failed() <= _MOST_AGAIN:
-            print(f"{tier}: {_failed()} that failed beside others, again alone", flush=True)
-            again = [sys.executable, "-m", "pytest", "-q", "-n", "0", "--last-failed", *_ALL]
-            status = subprocess.run(again, cwd=_ROOT, env={**os.environ, **_CACHED, **environment}).returncode
-        taken[name] = time.monotonic() - begun_s
+        _FAILED.unlink(missing_ok=True)
+        status = _run(step.command, step.environment)
+        if status == 1 and 0 < (failed := _failed()) <= step.most_again:
+            print(f"{tier}: {failed} failed beside others: again alone", flush=True)
+            status = _run(
+                [sys.executable, "-m", "pytest", "-q", "-n", "0", "--last-failed", *_ALL], step.environment
+            )
+            again.append(f"{failed} failed beside others and {'failed' if status else 'passed'} alone")
+        taken[step.name] = time.monotonic() - begun_s
         if status:
             break
     parts = ", ".join(f"{name} {part_s:.0f} s" for name, part_s in taken.items())
-    print(f"{tier}: {'failed' if status else 'passed'} in {sum(taken.values()):.0f} s ({parts})")
+    told = "; ".join([f"{'failed' if status else 'passed'} in {sum(taken.values()):.0f} s ({parts})", *again])
+    print(f"{tier}: {told}")
     return status
+
+
+def _run(command: Sequence[str | Path], environment: Mapping[str, str]) -> int:
+    return subprocess.run(command, cwd=_ROOT, env={**os.environ, **_CACHED, **environment}).returncode
 
 
 def _failed() -> int:
     """Number of tests that failed in the last run of pytest."""
-    path = _ROOT / ".pytest_cache" / "v" / "cache" / "lastfailed"
-    return len(json.loads(path.read_text())) if path.is_file() else 0
+    return len(json.loads(_FAILED.read_text())) if _FAILED.is_file() else 0
 
 
 def _rewrite_asserts() -> None:
@@ -90,13 +101,12 @@ def _rewrite_asserts() -> None:
     if _REWRITTEN.exists():
         last_s = _REWRITTEN.stat().st_mtime
         files = [file for file in files if os.stat(file).st_mtime > last_s]
-    processes = os.cpu_count() or 1
     print(f"rewriting the asserts of {len(files)} files", flush=True)
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q"]
     running = [
         subprocess.Popen([*command, *share], cwd=_ROOT, env=os.environ | _CACHED, stdout=subprocess.DEVNULL)
-        for number in range(processes)
-        if (share := files[number::processes])
+        for number in range(_CORES)
+        if (share := files[number::_CORES])
     ]
     for process in running:
         process.wait()
@@ -104,50 +114,51 @@ def _rewrite_asserts() -> None:
     _REWRITTEN.touch()
 
 
-Step = tuple[str, Sequence[str | Path], Mapping[str, str]]
+class Step(NamedTuple):
+    """A command of a tier. Up to `most_again` of its tests that failed run a second time."""
+
+    name: str
+    command: Sequence[str | Path]
+    environment: Mapping[str, str] = {}
+    most_again: int = 0
 
 
 def _fast(of_pytest: Sequence[str]) -> list[Step]:
-    return [_tests("not long", of_pytest, _FAST, runners=os.cpu_count() or 1)]
+    return [Step("tests", _pytest("not long", of_pytest, _FAST, _CORES))]
 
 
 def _test(of_pytest: Sequence[str]) -> list[Step]:
-    return [_native(builds.PLAIN), _tests("not long", of_pytest, _ALL)]
-
-
-def _long(of_pytest: Sequence[str]) -> list[Step]:
-    thorough = {"TRUNKLINE_THOROUGH": "1"}
     return [
-        _native(builds.SANITIZED),
-        _native(builds.THREADS),
-        # Sanitizers and browsers take more than a core each: more runners would make timers of others late.
-        _tests(
-            "long or hypothesis",
-            of_pytest,
-            _ALL,
-            runners=2 * (os.cpu_count() or 1),
-            environment=thorough,
-        ),
+        _native(builds.PLAIN),
+        Step("tests", _pytest("not long", of_pytest, _ALL), most_again=_MOST_AGAIN),
     ]
 
 
+def _long(of_pytest: Sequence[str]) -> list[Step]:
+    sanitized = [_native(builds.SANITIZED), _native(builds.THREADS)]
+    # Browsers and loads take more than a core each: more runners would make timers of others late.
+    others = _pytest("long or hypothesis", of_pytest, (*_ALL, f"--ignore={_NATIVE}"), 2 * _CORES)
+    if not _named(of_pytest):
+        native = _pytest("long", of_pytest, (_NATIVE,), _CORES)
+        sanitized.append(Step("native tests under sanitizers", native))
+    return [*sanitized, Step("tests", others, {"TRUNKLINE_THOROUGH": "1"}, _MOST_AGAIN)]
+
+
 def _native(kind: str) -> Step:
-    return f"build of the native tests ({kind})", [sys.executable, "-m", "tests.native.builds", kind], {}
+    return Step(f"build of the native tests ({kind})", [sys.executable, "-m", "tests.native.builds", kind])
 
 
-def _tests(
+def _pytest(
     marked: str,
     of_pytest: Sequence[str],
     places: Sequence[str],
-    *,
-    runners: int | None = None,
-    environment: Mapping[str, str] | None = None,
-) -> Step:
-    count = os.environ.get("TEST_RUNNERS") or str(runners or min(3 * (os.cpu_count() or 1), _MOST_RUNNERS))
+    runners: int = min(3 * _CORES, _MOST_RUNNERS),
+) -> list[str]:
+    count = os.environ.get("TEST_RUNNERS") or str(runners)
     ours = ["-q", "-n", count, "--dist", "worksteal", "-m", marked]
     # A place that the caller names takes the place of all.
-    chosen = [] if _named(of_pytest) else places
-    return "tests", [sys.executable, "-m", "pytest", *ours, *chosen, *of_pytest], environment or {}
+    chosen = () if _named(of_pytest) else places
+    return [sys.executable, "-m", "pytest", *ours, *chosen, *of_pytest]
 
 
 def _named(of_pytest: Sequence[str]) -> list[str]:

@@ -370,9 +370,10 @@ def missed_call_plan(binding: Binding) -> Plan:
 
 def forward_plan(binding: Binding, target: Target, caller: Caller, number: str, time_limit_s: float) -> Plan:
     """
-    Return the plan of an inbound call to a number bound to ``forward``: a plain B2BUA call.
+    Return the plan of an inbound call to a number bound to ``forward`` or ``browser``: a plain B2BUA call.
 
-    ``number`` was called; ``caller`` is shown to the second party unless the binding names a caller-ID.
+    ``number`` was called; ``caller`` is shown to the second party unless the binding names a caller-ID. When
+    that party is not reached, the binding's ``fallback_url`` is asked, if it has one.
     """
     passthrough = binding.caller_id in (None, "passthrough")
     party = Party(
@@ -385,4 +386,7 @@ def forward_plan(binding: Binding, target: Target, caller: Caller, number: str, 
         trusted=caller.trusted or not passthrough,
         ring_timeout_s=float(binding.timeout_s or DEFAULT_RING_TIMEOUT_S),
     )
-    return Plan((Dial(party),), record=bool(binding.record), time_limit_s=time_limit_s)
+    step: Step = Dial(party)
+    if binding.fallback_url:
+        step = TransferParty(party, RequestInstructions(binding.fallback_url, event=FALLBACK_EVENT))
+    return Plan((step,), record=bool(binding.record), time_limit_s=time_limit_s)

@@ -1,11 +1,15 @@
 """Targets and parties of calls, and the gateways they are tried at."""
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
 from callcontrol.models.trunks import Carrier, Gateway
 
 DEFAULT_RING_TIMEOUT_S: Final = 60.0
+
+IDENTITY: Final = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,63}")
+"""Name of a telephone in web pages; it begins with a letter, so it is no number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,17 @@ class SipTarget:
         return f"sip:{self.user}@{host}" if self.port is None else f"sip:{self.user}@{host}:{self.port}"
 
 
-Target = PhoneTarget | SipTarget
+@dataclass(frozen=True, slots=True)
+class BrowserTarget:
+    """Telephone in the web pages of an account that are open, by its name (`IDENTITY`)."""
+
+    identity: str
+
+    def __str__(self) -> str:
+        return f"browser:{self.identity}"
+
+
+Target = PhoneTarget | SipTarget | BrowserTarget
 
 
 @dataclass(frozen=True, slots=True)

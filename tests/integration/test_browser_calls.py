@@ -17,7 +17,7 @@ from aiohttp import web
 
 from api.process.server import Server
 from callcontrol.aio.tokens import utc_now
-from callcontrol.webrtc import aio as webrtc_aio
+from callcontrol.webrtc.aio import service as webrtc_aio
 from fixtures.agent import AgentSession, DemoAgent
 from fixtures.audio_check import find_tone, samples_of
 from media.audio import tone

@@ -103,6 +103,7 @@ class CallControl:
             settings.allowed_countries,
             self.gateways,
             lambda: self.on_net.gateway,
+            lambda: self.on_net.browsers,
         )
         self.engine = MediaEngine(settings.media)
         answers = settings.protection.answer_unknown_sources and not settings.silent_to_unknown_sources

@@ -91,8 +91,8 @@ async def page(desk: Desk, identity: str = "asha") -> AsyncIterator[RingingPage]
 
 async def call_in(desk: Desk, from_: str = TONE) -> str:
     """Let a party of the sandbox call the number; return the call's sid."""
-    body = {"from": from_, "to": NUMBER, "hangup_after_seconds": 60}
-    status, made, _ = await desk.ask("POST", "/v1/sandbox/calls", body)
+    body = {"from": from_, "to": NUMBER}
+    status, made, _ = await desk.ask("POST", "/v1/sandbox/inbound", body)
     assert status == 201, made
     return str(made["call_sid"])
 

@@ -121,7 +121,7 @@ async def get_browser_call(context: Context[NoBody, BrowserCallQuery]) -> Reply:
 
 
 @routes.patch(_CALL, response=NewBrowserCallObject, errors=(CallEnded, WrongCallState), token=_by_token)
-async def change_browser_call(context: Context[BrowserRestartBody, NoQuery]) -> Reply:
+async def restart_browser_call(context: Context[BrowserRestartBody, NoQuery]) -> Reply:
     """
     Restart ICE of a browser whose network has changed, or hold a call or resume it.
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from callcontrol.models import Binding
 from callcontrol.webrtc.tokens import TOKEN_PREFIX
@@ -10,11 +12,12 @@ from tests.contract.cases import Given, foreign, ok, refused, row, unseen
 from tests.contract.givens import ELSEWHERE, add_number, caller_id, used_up_second
 from tests.contract.stage import Answer, Stage
 from tests.support.browser_peer import BrowserPeer, offer_lines
-from tests.support.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S, until
 
 _CALLS = "/v1/webrtc/calls"
 _CALL = f"{_CALLS}/{{call_sid}}"
 _TOKENS = "/v1/webrtc/tokens"
+_EVENTS = "/v1/webrtc/events"
 _NOBODYS = "9a1c6a50-28ab-4bd0-9a6a-0b6f1f4e4a51"
 _LINES = offer_lines(bytes(32))
 _SDP = "\r\n".join([*_LINES, ""])
@@ -74,6 +77,27 @@ async def _has_another_path(stage: Stage, answer: Answer) -> None:
     assert "a=ice-lite" in answer.data["sdp"].splitlines() and answer.data["state"] != "ended"
     assert (await stage.ask("DELETE", f"{_CALLS}/{answer.data['call_sid']}")).status == 204
     await peer.leave()
+
+
+@asynccontextmanager
+async def _until_it_streams(stage: Stage) -> AsyncIterator[None]:
+    """Close the stream as soon as it is open: only then is it answered whole."""
+
+    async def end() -> None:
+        pages = stage.server.services.browser_calls.pages
+        await until(lambda: bool(pages.of((stage.own.account_sid, "contract"))))
+        for page in pages.of((stage.own.account_sid, "contract")):
+            page.close()
+
+    ending = asyncio.create_task(end())
+    try:
+        yield
+    finally:
+        await ending
+
+
+async def _is_a_stream(_: Stage, answer: Answer) -> None:
+    assert answer.headers["Content-Type"] == "text/event-stream"
 
 
 async def _can_call(stage: Stage, answer: Answer) -> None:
@@ -199,6 +223,30 @@ CASES = (
         f"DELETE {_CALL}",
         ok(204, path={"call_sid": _call()}),
         refused(404, "NOT_FOUND", path={"call_sid": _NOBODYS}),
+        foreign(404, "NOT_FOUND", path={"call_sid": _call()}),
+    ),
+    *row(
+        f"GET {_EVENTS}",
+        ok(query={"identity": "contract"}, during=_until_it_streams, then=_is_a_stream),
+        refused(400, "VALIDATION_ERROR", fields=("identity",)),
+        refused(403, "FORBIDDEN", headers={"Authorization": _token()}),
+        ok(
+            name="by a token",
+            headers={"Authorization": _token(identity="contract", receives_calls=True)},
+            during=_until_it_streams,
+        ),
+    ),
+    *row(
+        f"POST {_CALL}/answer",
+        refused(400, "VALIDATION_ERROR", path={"call_sid": _call()}, body={"sdp": 1}, fields=("sdp",)),
+        refused(404, "NOT_FOUND", path={"call_sid": _NOBODYS}, body={"sdp": _SDP}),
+        refused(409, "CONFLICT", path={"call_sid": _call()}, body={"sdp": _SDP}),
+        foreign(404, "NOT_FOUND", path={"call_sid": _call()}, body={"sdp": _SDP}),
+    ),
+    *row(
+        f"POST {_CALL}/refuse",
+        refused(404, "NOT_FOUND", path={"call_sid": _NOBODYS}),
+        refused(409, "CONFLICT", path={"call_sid": _call()}),
         foreign(404, "NOT_FOUND", path={"call_sid": _call()}),
     ),
 )

@@ -187,7 +187,7 @@ async def refuse_browser_call(context: Context[NoBody, NoQuery]) -> Reply:
 )
 async def open_phone_events(context: Context[NoBody, PhoneEventsQuery]) -> Handover:
     """
-    Let a page be called, and receive its calls.
+    Open a page to calls, and receive them.
 
     A stream of events (server-sent events) as long as the page is open. Takes a token with `receives_calls`.
     """

@@ -16,7 +16,7 @@ from api.process.server import Server
 from fixtures.agent import DemoAgent
 from fixtures.audio_check import find_tone, samples_of
 from media.audio import tone
-from tests.integration.test_browser_calls import NUMBER, TONE, Desk
+from tests.integration.test_browser_calls import NUMBER, TONE, Desk, replacing
 from tests.support.browser_peer import BrowserPeer
 from tests.support.customers import add_customer
 from tests.support.loopback_server import loopback_settings
@@ -90,7 +90,7 @@ async def page(desk: Desk, identity: str = "asha") -> AsyncIterator[RingingPage]
 
 
 async def call_in(desk: Desk, from_: str = TONE) -> str:
-    """Let a party of the sandbox call the number; return the call's sid."""
+    """Call the number from a party of the sandbox; return the call's sid."""
     body = {"from": from_, "to": NUMBER}
     status, made, _ = await desk.ask("POST", "/v1/sandbox/inbound", body)
     assert status == 201, made
@@ -239,7 +239,7 @@ async def test_a_call_is_held_and_resumed(desk: Desk) -> None:
         await desk.reaches(call["call_sid"], "active")
         path = f"/v1/webrtc/calls/{call['call_sid']}"
         for direction, answered in (("inactive", "inactive"), ("sendrecv", "sendrecv")):
-            sdp = peer.offer(lambda lines, to=direction: [line.replace("sendrecv", to) for line in lines])
+            sdp = peer.offer(replacing("sendrecv", direction))
             status, changed, _ = await desk.ask("PATCH", path, {"sdp": sdp})
             assert status == 200 and f"a={answered}" in changed["sdp"].splitlines(), changed
         heard = len(session.heard)

@@ -151,5 +151,3 @@ async def test_the_last_page_that_is_closed_ends_the_ringing(pages: Pages) -> No
         await page.page.goto("about:blank")
     assert "ended" in await pages.ravi.reaches("ended")
     await pages.over()
-    await pages.ravi.call("browser:asha")
-    assert "Browser Offline" in await pages.ravi.reaches("Browser Offline")

@@ -46,7 +46,7 @@ class PhonePage:
         await self.page.click("#call")
 
     async def listen(self) -> None:
-        """Let the page be called."""
+        """Open the page to calls."""
         await self.page.click("#listen")
         await self.reaches("can be called")
 

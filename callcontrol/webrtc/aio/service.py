@@ -325,7 +325,7 @@ class BrowserCalls:
     @contextmanager
     def open_page(self, account_sid: str, identity: str) -> Iterator[OpenPage]:
         """
-        Let a page with this telephone be called until the block ends.
+        Open a page with this telephone to calls until the block ends.
 
         Raises:
             ServiceUnavailable: Too many pages are open, or the server stops.

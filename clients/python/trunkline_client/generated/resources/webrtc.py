@@ -60,7 +60,7 @@ class WebrtcResource(Resource):
         return self._transport.nothing(_REFUSE_BROWSER_CALL, (call_sid,), {})
 
     def open_phone_events(self, **fields: Unpack[fields_of.OpenPhoneEventsFields]) -> bytes:
-        """Let a page be called, and receive its calls."""
+        """Open a page to calls, and receive them."""
         return self._transport.file(_OPEN_PHONE_EVENTS, (), fields)
 
 
@@ -106,5 +106,5 @@ class AsyncWebrtcResource(AsyncResource):
         return await self._transport.nothing(_REFUSE_BROWSER_CALL, (call_sid,), {})
 
     async def open_phone_events(self, **fields: Unpack[fields_of.OpenPhoneEventsFields]) -> bytes:
-        """Let a page be called, and receive its calls."""
+        """Open a page to calls, and receive them."""
         return await self._transport.file(_OPEN_PHONE_EVENTS, (), fields)

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -106,8 +106,9 @@ class OpenPages:
     def close(self) -> None:
         """End the events of all pages; no more are opened."""
         self._closed = True
-        for page in self._all():
+        for page in self.all():
             page.close()
 
-    def _all(self) -> Iterable[OpenPage]:
+    def all(self) -> list[OpenPage]:
+        """Return the pages of all telephones."""
         return [page for pages in self._pages.values() for page in pages]

@@ -333,22 +333,23 @@ class BrowserCalls:
         telephone = (account_sid, identity)
         with self.pages.open(telephone) as page:
             page.put(event_of("ready", {"identity": identity}))
-            for call in self._ringing(telephone):
+            for call in self.ringing(telephone):
                 page.put(event_of("ringing", _ring_of(call)))
             yield page
-        if not self.pages.of(telephone) and self._ringing(telephone):
+        if not self.pages.of(telephone) and self.ringing(telephone):
             asyncio.get_running_loop().call_later(_ABSENT_S, self._leave, telephone)
 
     def _leave(self, telephone: tuple[str, str]) -> None:
         """End the calls that ring for a telephone whose last page was closed."""
         if self.pages.of(telephone):
             return
-        for call in self._ringing(telephone):
+        for call in self.ringing(telephone):
             gateway = self._gateways[call.call_sid]
             assert isinstance(gateway, CalledGateway)
             gateway.leave()
 
-    def _ringing(self, telephone: tuple[str, str]) -> list[BrowserCall]:
+    def ringing(self, telephone: tuple[str, str]) -> list[BrowserCall]:
+        """Return the calls that ring for a telephone."""
         calls = (gateway.call for gateway in self._gateways.values())
         return [
             call

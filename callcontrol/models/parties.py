@@ -1,14 +1,14 @@
 """Targets and parties of calls, and the gateways they are tried at."""
 
-from dataclasses import dataclass
 from typing import Final
 
 from callcontrol.models.trunks import Carrier, Gateway
+from sip.values import frozen
 
 DEFAULT_RING_TIMEOUT_S: Final = 60.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PhoneTarget:
     """Telephone number to dial, in E.164 with ``+``."""
 
@@ -18,7 +18,7 @@ class PhoneTarget:
         return self.number
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SipTarget:
     """User at a host, which must be a gateway's; ``port`` is None if the address has none."""
 
@@ -34,7 +34,7 @@ class SipTarget:
 Target = PhoneTarget | SipTarget
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RouteAttempt:
     """
     Route to a party: a gateway of a carrier, and the user part of the Request-URI there.
@@ -48,7 +48,7 @@ class RouteAttempt:
     on_net: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Party:
     """
     A party to dial, and the caller identity to show.

@@ -157,7 +157,7 @@ def main() -> None:
     print(describe())
     with tempfile.TemporaryDirectory(prefix="trunkline-cost-", dir=_MEMORY) as folder:
         counter = Counter(Path(folder), asked.functions)
-        sut = SystemUnderTest(Path(folder), rtp_ports=400)
+        sut = SystemUnderTest(Path(folder), rtp_ports=2_000)
         sut.server._prefix = [*SUT_PREFIX, *counter.prefix]  # Known only when the folder is.
         with sut:
             place(sut, min(asked.rate, 5), 10)

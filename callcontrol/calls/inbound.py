@@ -1,7 +1,7 @@
 """Decision about an inbound call: its account, and the plan of its number's binding."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final
 
 from callcontrol.calls.dialer import Ending
@@ -32,6 +32,7 @@ from callcontrol.trunks.number_format import number_in, numbers_in, user_of
 from callcontrol.trunks.registration import contact_user
 from media.streams import StreamSetupError
 from sip import Headers, NameAddr, SipUri
+from sip.values import frozen
 
 NO_TARGET: Final = Ending(CallStatus.NO_ANSWER, NO_ANSWER, "system", 480, "Temporarily Unavailable")
 """The number belongs to an account, but has no target."""
@@ -48,7 +49,7 @@ NOT_ALLOWED: Final = Ending(CallStatus.FAILED, CALL_REJECTED, "system", 480, "Te
 _MAX_ORIGINS: Final = 32
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Invitation:
     """
     The parts of an INVITE that decide its routing.
@@ -66,7 +67,7 @@ class Invitation:
     origin: InboundTrunk | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Arrival:
     """
     An inbound call for an account; without a ``plan`` it is recorded and rejected with ``refusal``.

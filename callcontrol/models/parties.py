@@ -1,10 +1,10 @@
 """Targets and parties of calls, and the gateways they are tried at."""
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from callcontrol.models.trunks import Carrier, Gateway
+from sip.values import frozen
 
 DEFAULT_RING_TIMEOUT_S: Final = 60.0
 
@@ -12,7 +12,7 @@ IDENTITY: Final = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,63}")
 """Name of a telephone in web pages; it begins with a letter, so it is no number."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PhoneTarget:
     """Telephone number to dial, in E.164 with ``+``."""
 
@@ -22,7 +22,7 @@ class PhoneTarget:
         return self.number
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SipTarget:
     """User at a host, which must be a gateway's; ``port`` is None if the address has none."""
 
@@ -35,7 +35,7 @@ class SipTarget:
         return f"sip:{self.user}@{host}" if self.port is None else f"sip:{self.user}@{host}:{self.port}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BrowserTarget:
     """Telephone in the web pages of an account that are open, by its name (`IDENTITY`)."""
 
@@ -48,7 +48,7 @@ class BrowserTarget:
 Target = PhoneTarget | SipTarget | BrowserTarget
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RouteAttempt:
     """
     Route to a party: a gateway of a carrier, and the user part of the Request-URI there.
@@ -62,7 +62,7 @@ class RouteAttempt:
     on_net: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Party:
     """
     A party to dial, and the caller identity to show.

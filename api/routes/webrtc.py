@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 from typing import Final
 
 from aiohttp import web
 
 from api.http.endpoint import Context, Handover, Reply, Routes, Spoken
+from api.http.event_stream import send_events
 from api.http.middleware import current_request
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.serializers import shown
@@ -32,7 +32,6 @@ from callcontrol.errors import (
     WrongCallState,
 )
 from callcontrol.models import Principal
-from callcontrol.webrtc.aio.pages import OpenPage
 from callcontrol.webrtc.aio.service import BrowserCallRequest
 from callcontrol.webrtc.tokens import TOKEN_PREFIX, token_of
 
@@ -40,9 +39,8 @@ __all__ = ["routes"]
 
 _CALLS = "/v1/webrtc/calls"
 _CALL = _CALLS + "/{call_sid}"
+# A telephone whose last page was closed must not ring for long.
 _LOOK_S: Final = 1.0
-_HEARTBEAT_S: Final = 15.0
-_WRITE_TIMEOUT_S: Final = 15.0
 _EVENTS = {
     "type": "object",
     "description": "One event: ready, ringing (call_sid, from, to) or over (call_sid, reason).",
@@ -206,39 +204,12 @@ async def open_phone_events(context: Context[NoBody, PhoneEventsQuery]) -> Hando
 async def _stream(
     services: Services, principal: Principal, identity: str, request: web.Request
 ) -> web.StreamResponse:
-    response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
-    # Proxies would keep small messages back.
-    response.headers["X-Accel-Buffering"] = "no"
-    with services.browser_calls.open_page(principal.account_sid, identity) as page:
-        current_request().mark(response)
-        try:
-            await response.prepare(request)
-            await _send(services, principal, page, request, response)
-        except (ConnectionError, TimeoutError):
-            if request.transport is not None:
-                request.transport.abort()
-    return response
-
-
-async def _send(
-    services: Services,
-    principal: Principal,
-    page: OpenPage,
-    request: web.Request,
-    response: web.StreamResponse,
-) -> None:
-    """Send what comes until the page is closed, its key is not valid any more, or the server stops."""
-    loop = asyncio.get_running_loop()
-    beat_s = loop.time()
-    while not page.over:
-        events = await page.next(_LOOK_S)
-        if request.transport is None or request.transport.is_closing():
-            return
-        if not events and loop.time() < beat_s + _HEARTBEAT_S:
-            continue
-        if loop.time() >= beat_s + _HEARTBEAT_S:
-            beat_s = loop.time()
-            if not await services.browser_calls.is_admitted(principal):
-                return
-        async with asyncio.timeout(_WRITE_TIMEOUT_S):
-            await response.write(events or b": \n\n")
+    calls = services.browser_calls
+    with calls.open_page(principal.account_sid, identity) as page:
+        return await send_events(
+            request,
+            page,
+            partial(calls.is_admitted, principal),
+            {"Cache-Control": "no-store"},
+            look_s=_LOOK_S,
+        )

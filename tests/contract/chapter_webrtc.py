@@ -87,7 +87,7 @@ async def _ringing(stage: Stage) -> str:
         call = await stage.data("POST", _CALLS, body={"sdp": peer.offer(), "to": "browser:called"})
         await peer.connect(call["sdp"])
         await until(lambda: bool(calls.ringing(telephone)))
-        ringing = calls.ringing(telephone)[0].call_sid
+        ringing = calls.ringing(telephone)[0].call.call_sid
     return ringing
 
 
@@ -114,8 +114,8 @@ async def _until_it_streams(stage: Stage) -> AsyncIterator[None]:
     async def end() -> None:
         pages = stage.server.services.browser_calls.pages
         await until(lambda: len(pages) > 0)
-        for page in pages.all():
-            page.close()
+        for page in pages.of((stage.own.account_sid, "called")):
+            page.end()
 
     ending = asyncio.create_task(end())
     try:

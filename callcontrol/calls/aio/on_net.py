@@ -16,7 +16,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeVar
 
 from callcontrol.models import Carrier, Gateway
 from callcontrol.models.parties import Party, RouteAttempt
@@ -35,6 +35,8 @@ from sip.aio import (
 )
 from sip.aio.transport import Address, Flow, Receive
 from sip.aio.udp import UdpTransport
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -137,17 +139,14 @@ class OnNet:
         numbers: tuple[str, ...],
     ) -> OutboundSession:
         """Send the INVITE of a leg; ``numbers`` are those of ``OnNetCall``."""
-        return self._send(invite, on_event, OnNetCall(attempt.carrier, self._own_gateway(), numbers))
+        own = OnNetCall(attempt.carrier, self._own_gateway(), numbers)
+        return self._send(invite, on_event, self._expected, own)
 
     def call_browser(
         self, invite: OutboundInvite, on_event: Callable[[SessionEvent], None], line: BrowserLine
     ) -> OutboundSession:
         """Send the INVITE of a leg to a browser's telephone."""
-        session = self.user_agent.invite(invite, on_event)
-        self._called[session.key] = line
-        if len(self._called) > _MAX_EXPECTED:
-            self._called.popitem(last=False)
-        return session
+        return self._send(invite, on_event, self._called, line)
 
     def hand_key(self, call_id: str, key: SrtpKey) -> None:
         """Hand over the key that our side must send with in a leg to a browser, before its answer."""
@@ -158,6 +157,7 @@ class OnNet:
         return self._keys.pop(call_id, None) if self._keys else None
 
     def _is_browser_side(self, remote: Address) -> bool:
+        # By the port alone: its Contact may have another host, which the server advertises.
         side = self._browser_side
         return side is not None and bool(side.addresses) and remote[1] == side.addresses[0].port
 
@@ -185,19 +185,24 @@ class OnNet:
         """Send the INVITE of a browser's call; the parameters are those of ``OnNetCall``."""
         numbers = (invite.uri.user or "",)
         own = OnNetCall(carrier, self._own_gateway(), numbers, call_sid, srtp_keys, connect)
-        return self._send(invite, on_event, own)
+        return self._send(invite, on_event, self._expected, own)
 
     def _own_gateway(self) -> Gateway:
         assert self.source is not None
         return gateway_at(*self.source)
 
     def _send(
-        self, invite: OutboundInvite, on_event: Callable[[SessionEvent], None], own: OnNetCall
+        self,
+        invite: OutboundInvite,
+        on_event: Callable[[SessionEvent], None],
+        book: OrderedDict[tuple[str, str], T],
+        entry: T,
     ) -> OutboundSession:
+        """Send an INVITE that is expected with this entry at its other end."""
         session = self.user_agent.invite(invite, on_event)
-        self._expected[session.key] = own
-        if len(self._expected) > _MAX_EXPECTED:
-            self._expected.popitem(last=False)
+        book[session.key] = entry
+        if len(book) > _MAX_EXPECTED:
+            book.popitem(last=False)
         return session
 
     def take(self, source: Source, request: Request) -> OnNetCall | None:

@@ -8,6 +8,7 @@ the process.
 
 import asyncio
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -109,7 +110,7 @@ class BrowserCall:
             pass  # the state is the same
 
 
-class Gateway:
+class Gateway(ABC):
     """Joins a browser's leg and the INVITE of its call; ``on_over`` is called once, at the end."""
 
     def __init__(self, on_net: OnNet, call: BrowserCall, on_over: Callable[["Gateway"], None]) -> None:
@@ -119,6 +120,7 @@ class Gateway:
         self._on_over = on_over
         self._session: InboundSession | OutboundSession | None = None
         self._keys: SrtpKeys | None = None
+        self._key_of: str | None = None
 
     def open(self, socket: BrowserSocket, offer: BrowserOffer) -> None:
         """
@@ -130,9 +132,9 @@ class Gateway:
         self.leg = socket.open_leg(offer, self.on_keys, self.on_leg_end)
         self.call.answer = self.leg.answer()
 
+    @abstractmethod
     def on_keys(self, keys: SrtpKeys) -> None:
         """Begin or answer the call: the browser has agreed on keys."""
-        raise NotImplementedError
 
     def change(self, sdp: str) -> None:
         """
@@ -183,6 +185,9 @@ class Gateway:
             self.call.reason, self.call.sip_status = reason, sip_status
             self.call.ended_at = utc_now()
             self.call.turn("ended")
+            if self._key_of is not None:
+                # Handed over for an answer that may never have fetched it.
+                self._on_net.take_key(self._key_of)
             self._on_over(self)
 
     def _on_event(self, event: SessionEvent) -> None:
@@ -276,7 +281,6 @@ class CalledGateway(Gateway):
         super().__init__(on_net, call, on_over)
         self._engine = engine
         self._session = session
-        self._call_id = session.call_id
         session.on_event = self._on_event
         session.progress(180)
 
@@ -322,21 +326,10 @@ class CalledGateway(Gateway):
             return
         self._keys = keys
         leg.connect_engine(self._engine.port)
-        self._on_net.hand_key(self._call_id, keys.ours)
+        self._key_of = session.call_id
+        self._on_net.hand_key(session.call_id, keys.ours)
         session.answer(leg.engine_offer(keys, self._engine.line))
         self.call.turn("active")
-
-    def end(
-        self,
-        reason: str,
-        sip_status: int | None = None,
-        *,
-        cause: HangupCause = NORMAL_CLEARING,
-        status: int = DECLINED,
-    ) -> None:
-        """End both sides; ``status`` refuses a call that was not answered. Idempotent."""
-        super().end(reason, sip_status, cause=cause, status=status)
-        self._on_net.take_key(self._call_id)
 
     def _check_ringing(self) -> None:
         if self.call.state == "ended":

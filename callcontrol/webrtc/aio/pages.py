@@ -1,12 +1,11 @@
 """Web pages with a telephone that can be called, and what they are told."""
 
-import asyncio
 import json
-from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
+from callcontrol.aio.page_events import PageEvents
 from callcontrol.errors import ServiceUnavailable
 
 MAX_PAGES: Final = 2000
@@ -16,6 +15,8 @@ MAX_PAGES_EACH: Final = 20
 """Pages that may be open with one telephone."""
 
 _KEPT: Final = 64
+"""Events that wait for a page that reads too slowly; the newest say what rings now."""
+
 _RETRY_AFTER_S: Final = 5.0
 
 Telephone = tuple[str, str]
@@ -27,54 +28,22 @@ def event_of(name: str, data: Mapping[str, Any]) -> bytes:
     return f"event: {name}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n".encode()
 
 
-class OpenPage:
-    """Events for one page, in order."""
-
-    def __init__(self) -> None:
-        self._events: deque[bytes] = deque(maxlen=_KEPT)
-        self._ready = asyncio.Event()
-        self.over = False
-        """True once the server closes the page's stream."""
-
-    def put(self, event: bytes) -> None:
-        """Queue an event; a page that reads too slowly misses the oldest."""
-        self._events.append(event)
-        self._ready.set()
-
-    def close(self) -> None:
-        """End the events."""
-        self.over = True
-        self._ready.set()
-
-    async def next(self, timeout_s: float) -> bytes:
-        """Wait for events and return all of them; empty after the time."""
-        try:
-            async with asyncio.timeout(timeout_s):
-                await self._ready.wait()
-        except TimeoutError:
-            return b""
-        self._ready.clear()
-        events = b"".join(self._events)
-        self._events.clear()
-        return events
-
-
 class OpenPages:
     """The open pages of all telephones."""
 
     def __init__(self) -> None:
-        self._pages: dict[Telephone, list[OpenPage]] = {}
+        self._pages: dict[Telephone, list[PageEvents]] = {}
         self._closed = False
 
     def __len__(self) -> int:
         return sum(len(pages) for pages in self._pages.values())
 
-    def of(self, telephone: Telephone) -> list[OpenPage]:
+    def of(self, telephone: Telephone) -> list[PageEvents]:
         """Return the pages of a telephone."""
         return list(self._pages.get(telephone, ()))
 
     @contextmanager
-    def open(self, telephone: Telephone) -> Iterator[OpenPage]:
+    def open(self, telephone: Telephone) -> Iterator[PageEvents]:
         """
         Open a page until the block ends.
 
@@ -88,7 +57,7 @@ class OpenPages:
             raise ServiceUnavailable(
                 f"{MAX_PAGES_EACH} pages with this telephone are open.", retry_after_s=_RETRY_AFTER_S
             )
-        page = OpenPage()
+        page = PageEvents(_KEPT)
         pages.append(page)
         try:
             yield page
@@ -106,9 +75,6 @@ class OpenPages:
     def close(self) -> None:
         """End the events of all pages; no more are opened."""
         self._closed = True
-        for page in self.all():
-            page.close()
-
-    def all(self) -> list[OpenPage]:
-        """Return the pages of all telephones."""
-        return [page for pages in self._pages.values() for page in pages]
+        for pages in self._pages.values():
+            for page in pages:
+                page.end()

@@ -15,6 +15,7 @@ from hashlib import sha256
 from typing import Final
 
 from callcontrol.accounts.aio.keys import KeyService
+from callcontrol.aio.page_events import PageEvents
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.calls.aio.own_numbers import owner_of
 from callcontrol.calls.aio.service import CallControl
@@ -36,7 +37,7 @@ from callcontrol.models.parties import IDENTITY, BrowserTarget, Party, PhoneTarg
 from callcontrol.routing.on_net import ON_NET, BrowserLine
 from callcontrol.routing.targets import normalise_number, parse_address
 from callcontrol.webrtc.aio.gateways import BrowserCall, CalledGateway, CallingGateway, Gateway, read_offer
-from callcontrol.webrtc.aio.pages import OpenPage, OpenPages, event_of
+from callcontrol.webrtc.aio.pages import OpenPages, Telephone, event_of
 from callcontrol.webrtc.tokens import (
     DEFAULT_IDENTITY,
     PhonePrincipal,
@@ -323,7 +324,7 @@ class BrowserCalls:
     # --- pages that can be called ---------------------------------------------------------------------------
 
     @contextmanager
-    def open_page(self, account_sid: str, identity: str) -> Iterator[OpenPage]:
+    def open_page(self, account_sid: str, identity: str) -> Iterator[PageEvents]:
         """
         Open a page with this telephone to calls until the block ends.
 
@@ -333,30 +334,26 @@ class BrowserCalls:
         telephone = (account_sid, identity)
         with self.pages.open(telephone) as page:
             page.put(event_of("ready", {"identity": identity}))
-            for call in self.ringing(telephone):
-                page.put(event_of("ringing", _ring_of(call)))
+            for gateway in self.ringing(telephone):
+                page.put(event_of("ringing", _ring_of(gateway.call)))
             yield page
         if not self.pages.of(telephone) and self.ringing(telephone):
             asyncio.get_running_loop().call_later(_ABSENT_S, self._leave, telephone)
 
-    def _leave(self, telephone: tuple[str, str]) -> None:
+    def _leave(self, telephone: Telephone) -> None:
         """End the calls that ring for a telephone whose last page was closed."""
-        if self.pages.of(telephone):
-            return
-        for call in self.ringing(telephone):
-            gateway = self._gateways[call.call_sid]
-            assert isinstance(gateway, CalledGateway)
-            gateway.leave()
+        if not self.pages.of(telephone):
+            for gateway in self.ringing(telephone):
+                gateway.leave()
 
-    def ringing(self, telephone: tuple[str, str]) -> list[BrowserCall]:
-        """Return the calls that ring for a telephone."""
-        calls = (gateway.call for gateway in self._gateways.values())
+    def ringing(self, telephone: Telephone) -> list[CalledGateway]:
+        """Return the gateways of the calls that ring for a telephone."""
         return [
-            call
-            for call in calls
-            if call.direction == "incoming"
-            and call.state == "ringing"
-            and (call.account_sid, call.identity) == telephone
+            gateway
+            for gateway in self._gateways.values()
+            if isinstance(gateway, CalledGateway)
+            and gateway.call.state == "ringing"
+            and (gateway.call.account_sid, gateway.call.identity) == telephone
         ]
 
     def _ring(self, session: InboundSession, line: BrowserLine) -> None:

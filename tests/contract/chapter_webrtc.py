@@ -114,8 +114,9 @@ async def _until_it_streams(stage: Stage) -> AsyncIterator[None]:
     async def end() -> None:
         pages = stage.server.services.browser_calls.pages
         await until(lambda: len(pages) > 0)
-        for page in pages.of((stage.own.account_sid, "called")):
-            page.end()
+        for customer in stage.accounts.values():
+            for page in pages.of((customer.account_sid, "contract")):
+                page.end()
 
     ending = asyncio.create_task(end())
     try:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 __all__ = ["ARGUMENTS", "DESKTOP", "PHONE", "Browsing", "Scheme", "chromium", "open_browser", "violations"]
 
@@ -101,6 +101,7 @@ def chromium() -> str:
 def open_browser() -> Iterator[Browsing]:
     """Run a browser until the block ends; fails where there is none."""
     with sync_playwright() as driver:
+        expect.set_options(timeout=_TIMEOUT_MS)
         browser = driver.chromium.launch(executable_path=chromium(), headless=True, args=list(ARGUMENTS))
         try:
             yield Browsing(browser)

@@ -52,7 +52,7 @@ from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from fixtures.inventory import SandboxInventory
 from fixtures.messaging_network import SandboxMessagingNetwork
 from fixtures.template_review import SandboxReview
-from media.aio import EspeakSynthesizer, recognizer, speech_server
+from media.aio import EspeakSynthesizer, recognizer
 from media.aio.agent_settings import AgentStreamSettings
 from media.aio.recognizer import Recognizer, RecognizerServer
 from media.aio.speech_server import ServerSynthesizer, SpeechServer
@@ -111,7 +111,7 @@ class Server:
         self.metrics = Metrics()
         self.demo: DemoAccount | None = None
         self.sandbox: SandboxCarrier | None = None
-        self._speech_outcomes: Mapping[str, int] = dict.fromkeys(speech_server.OUTCOMES, 0)
+        self._speech: ServerSynthesizer | None = None
         self._recognizer_outcomes: Mapping[str, int] = dict.fromkeys(recognizer.OUTCOMES, 0)
         self.mcp: McpGateway
         self.console: Console | None = None
@@ -312,8 +312,7 @@ class Server:
         server = SpeechServer(
             settings.speech_url, settings.speech_model, settings.speech_voice, settings.speech_key
         )
-        speech = ServerSynthesizer(server, espeak, folder)
-        self._speech_outcomes = speech.outcomes
+        speech = self._speech = ServerSynthesizer(server, espeak, folder)
         self._parts.push_async_callback(speech.close)
         return speech
 
@@ -424,7 +423,7 @@ class Server:
         collect_calls(self.metrics, self.control, self.storage)
         collect_messages(self.metrics, self.services)
         collect_recordings(self.metrics, self.services.uploads)
-        collect_speech(self.metrics, self._speech_outcomes, self._recognizer_outcomes)
+        collect_speech(self.metrics, self._speech, self._recognizer_outcomes)
         collect_storage(self.metrics, self.storage)
         collect_tools(self.metrics, self.services.tools.service, lambda: len(self.mcp.sessions))
         collect_process(self.metrics, lag, self.lifecycle, self.settings.data_dir, self.settings.node)

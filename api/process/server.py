@@ -54,9 +54,10 @@ from fixtures.messaging_network import SandboxMessagingNetwork
 from fixtures.template_review import SandboxReview
 from media.aio import EspeakSynthesizer, recognizer
 from media.aio.agent_settings import AgentStreamSettings
-from media.aio.recognizer import Recognizer, RecognizerServer
+from media.aio.recognizer import Recognizer
 from media.aio.speech_server import ServerSynthesizer, SpeechServer
 from media.audio import PromptLibrary, Speaker
+from media.audio.recognition import DEFAULT_MODELS, RecognizerServer
 from media.audio.speech import Synthesizer
 from media.types import EngineSettings
 from sip import Destination, DigestSettings
@@ -320,8 +321,9 @@ class Server:
         settings = self.settings
         if settings.recognizer_url is None:
             return None
-        server = RecognizerServer(settings.recognizer_url, settings.recognizer_model, settings.recognizer_key)
-        made = Recognizer(server)
+        protocol = settings.recognizer_protocol
+        model = settings.recognizer_model or DEFAULT_MODELS[protocol]
+        made = Recognizer(RecognizerServer(settings.recognizer_url, model, settings.recognizer_key, protocol))
         self._recognizer_outcomes = made.outcomes
         self._parts.push_async_callback(made.close)
         return made

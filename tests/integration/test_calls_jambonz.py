@@ -11,8 +11,9 @@ import pytest
 from aiohttp import web
 
 from fixtures.recognizer import RecognizerEndpoint
-from media.aio.recognizer import Recognizer, RecognizerServer
+from media.aio.recognizer import Recognizer
 from media.audio import tone
+from media.audio.recognition import RecognizerServer
 from sip import Answered, Ended
 from tests.support.domain import CALLEE, OWN_NUMBER, make_account
 from tests.support.phone import PhoneCall

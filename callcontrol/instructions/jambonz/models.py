@@ -178,7 +178,7 @@ def read_llm(
         return None
     places = PLACES[vendor]
     found: dict[str, Any] = {"provider": _PROVIDERS[vendor]}
-    names = {field: place for place, (field, _) in reversed(places.items()) if field}
+    names = {field: place for place, (field, _) in reversed(list(places.items())) if field}
     seen: dict[str, str] = {}
     for place, value in _leaves(given, places):
         if place not in places:

@@ -75,6 +75,7 @@ CYCLES = {
     "callcontrol.trunks.gateway_health.RULES",
     "callcontrol.messaging.template_states.RULES",
     "callcontrol.numbers.renewal.RULES",
+    "media.audio.circuit_breaker.RULES",
 }
 
 # The few steps back of machines that otherwise go forward only: an agent has reconnected.

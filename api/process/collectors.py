@@ -25,6 +25,9 @@ from callcontrol.recordings.aio.uploads import Uploader
 from callcontrol.tools.aio.service import ToolService
 from callcontrol.trunks.registration import counted
 from callcontrol.webhooks.store import deliveries
+from media.aio import speech_server
+from media.aio.speech_server import ServerSynthesizer
+from media.audio.circuit_breaker import BreakerState
 
 __all__ = [
     "LoopLag",
@@ -177,8 +180,21 @@ def _collect_streams(metrics: Metrics, control: CallControl) -> None:
     )
 
 
-def collect_speech(metrics: Metrics, outcomes: Mapping[str, int], recognised: Mapping[str, int]) -> None:
+def collect_speech(metrics: Metrics, speech: ServerSynthesizer | None, recognised: Mapping[str, int]) -> None:
     """Register the metrics of texts that a speech server was to speak, and of connections to a recogniser."""
+    outcomes = dict.fromkeys(speech_server.OUTCOMES, 0) if speech is None else speech.outcomes
+    changes = dict.fromkeys(speech_server.STATES, 0) if speech is None else speech.changes
+    metrics.watch_gauge(
+        "trunkline_speech_server_usable",
+        "1 while the speech server is asked; 0 while it fails and espeak-ng speaks, or there is none.",
+        lambda: float(speech is not None and speech.breaker.state is BreakerState.CLOSED),
+    )
+    metrics.watch_counter(
+        "trunkline_speech_server_changes",
+        "Changes of the speech server's circuit breaker, by the new state.",
+        lambda: changes,
+        ("state",),
+    )
     metrics.watch_counter(
         "trunkline_recognizer_connects",
         "Parties whose speech was to be recognised, by what became of the connection.",

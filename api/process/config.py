@@ -56,6 +56,7 @@ from callcontrol.messaging.models import DEFAULT_MESSAGES_PER_SECOND, MAX_MESSAG
 from callcontrol.models.accounts import MAX_RETENTION_DAYS
 from callcontrol.recordings.objects import ObjectFolder, parse_object_folder
 from media.audio import TONE_PLANS
+from media.audio.recognition import DEFAULT_MODELS, RECOGNIZER_PROTOCOLS, RecognizerProtocol
 from media.streams import WEBSOCKET_DIALECTS
 
 __all__ = [
@@ -239,11 +240,22 @@ class Settings:
     recognizer_url: str | None = _setting(
         "",
         parse_stream_url,
-        "address of a server with Deepgram's streaming endpoint that recognises speech, such as "
-        "wss://api.deepgram.com/v1/listen (default: speech is not recognised)",
+        "address of a server that recognises speech, such as wss://api.deepgram.com/v1/listen or "
+        "wss://api.openai.com/v1/realtime (default: speech is not recognised)",
+    )
+    recognizer_protocol: RecognizerProtocol = _setting(
+        "deepgram",
+        Choice(*RECOGNIZER_PROTOCOLS),
+        "messages of the recogniser: Deepgram's streaming endpoint, or OpenAI's realtime transcription",
     )
     recognizer_key: str | None = _setting("", parse_word, "key of the recogniser", secret=True)
-    recognizer_model: str = _setting("nova-3", parse_word, "model of the recogniser")
+    recognizer_model: str | None = _setting(
+        "",
+        parse_word,
+        "model of the recogniser (default: "
+        + ", ".join(f"{model} of {protocol}" for protocol, model in DEFAULT_MODELS.items())
+        + ")",
+    )
     tone_plan: str = _setting(
         "in",
         parse_tone_plan,

@@ -52,11 +52,12 @@ from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from fixtures.inventory import SandboxInventory
 from fixtures.messaging_network import SandboxMessagingNetwork
 from fixtures.template_review import SandboxReview
-from media.aio import EspeakSynthesizer, recognizer, speech_server
+from media.aio import EspeakSynthesizer, recognizer
 from media.aio.agent_settings import AgentStreamSettings
-from media.aio.recognizer import Recognizer, RecognizerServer
+from media.aio.recognizer import Recognizer
 from media.aio.speech_server import ServerSynthesizer, SpeechServer
 from media.audio import PromptLibrary, Speaker
+from media.audio.recognition import DEFAULT_MODELS, RecognizerServer
 from media.audio.speech import Synthesizer
 from media.types import EngineSettings
 from sip import Destination, DigestSettings
@@ -111,7 +112,7 @@ class Server:
         self.metrics = Metrics()
         self.demo: DemoAccount | None = None
         self.sandbox: SandboxCarrier | None = None
-        self._speech_outcomes: Mapping[str, int] = dict.fromkeys(speech_server.OUTCOMES, 0)
+        self._speech: ServerSynthesizer | None = None
         self._recognizer_outcomes: Mapping[str, int] = dict.fromkeys(recognizer.OUTCOMES, 0)
         self.mcp: McpGateway
         self.console: Console | None = None
@@ -312,8 +313,7 @@ class Server:
         server = SpeechServer(
             settings.speech_url, settings.speech_model, settings.speech_voice, settings.speech_key
         )
-        speech = ServerSynthesizer(server, espeak, folder)
-        self._speech_outcomes = speech.outcomes
+        speech = self._speech = ServerSynthesizer(server, espeak, folder)
         self._parts.push_async_callback(speech.close)
         return speech
 
@@ -321,8 +321,9 @@ class Server:
         settings = self.settings
         if settings.recognizer_url is None:
             return None
-        server = RecognizerServer(settings.recognizer_url, settings.recognizer_model, settings.recognizer_key)
-        made = Recognizer(server)
+        protocol = settings.recognizer_protocol
+        model = settings.recognizer_model or DEFAULT_MODELS[protocol]
+        made = Recognizer(RecognizerServer(settings.recognizer_url, model, settings.recognizer_key, protocol))
         self._recognizer_outcomes = made.outcomes
         self._parts.push_async_callback(made.close)
         return made
@@ -424,7 +425,7 @@ class Server:
         collect_calls(self.metrics, self.control, self.storage)
         collect_messages(self.metrics, self.services)
         collect_recordings(self.metrics, self.services.uploads)
-        collect_speech(self.metrics, self._speech_outcomes, self._recognizer_outcomes)
+        collect_speech(self.metrics, self._speech, self._recognizer_outcomes)
         collect_storage(self.metrics, self.storage)
         collect_tools(self.metrics, self.services.tools.service, lambda: len(self.mcp.sessions))
         collect_process(self.metrics, lag, self.lifecycle, self.settings.data_dir, self.settings.node)

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from callcontrol.calls.plan import Step
-from callcontrol.calls.records.call_info import SPOKEN_LANGUAGE
+from callcontrol.calls.records.call_info import HEARD_LANGUAGE, SPOKEN_LANGUAGE
 from callcontrol.clock import timestamp
 from callcontrol.errors import FieldError, RequestErrors, ValidationFailed
 from callcontrol.instructions.jambonz import JAMBONZ_VERBS, continued, read_jambonz
@@ -126,8 +126,8 @@ def _read_jambonz(values: VerbValues, body: bytes, record: CallRecord) -> list[S
     if isinstance(answer, Mapping) and "verb" not in answer:
         return []
     given = [answer] if isinstance(answer, Mapping) else answer
-    language = (record.details or {}).get(SPOKEN_LANGUAGE)
-    translated = read_jambonz(given, language)
+    details = record.details or {}
+    translated = read_jambonz(given, details.get(SPOKEN_LANGUAGE), details.get(HEARD_LANGUAGE))
     steps = read_verbs(values, "verbs", translated.verbs, JAMBONZ_VERBS)
     errors = [*translated.errors, *(translated.named(error) for error in values.errors)]
     RequestErrors(errors=errors[:_MAX_ERRORS], forbidden=values.forbidden).raise_found()

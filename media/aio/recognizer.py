@@ -1,128 +1,31 @@
-"""
-Speech to text by a server with Deepgram's streaming endpoint, while the party talks.
-
-Source: Deepgram API reference, Live Audio (`/v1/listen`).
-"""
+"""Speech to text by a server, while the party talks; `media.audio.recognition` has its messages."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
-from urllib.parse import urlencode
+from collections.abc import Callable
 
 import aiohttp
+
+from media.audio.recognition import Heard, RecognizerServer, SessionRefused, make_recognizer_dialect
 
 _LOGGER = logging.getLogger(__name__)
 
 # Audio that waits for a server which is slow to answer or to read; older audio is dropped.
 _MAX_WAITING_BYTES = 5 * 16_000 * 2
 _MAX_MESSAGE_BYTES = 256 * 1024
-_MAX_TEXT_CHARS = 4000
 _MAX_UNREADABLE = 20
+# An hour of speech has fewer.
+_MAX_MESSAGES = 20_000
+# While the party talks and no words are known, the listener is told of it again and again, up to a limit.
+_TALKING_S = 1.0
+_MAX_TALKING_S = 60.0
 _CLOSE_TIMEOUT_S = 2.0
 
 OUTCOMES = ("connected", "unreachable", "refused", "broken")
 """Outcomes of connections; a `broken` one was `connected` before."""
-
-
-@dataclass(frozen=True, slots=True)
-class RecognizerServer:
-    """
-    A server that recognises speech.
-
-    Attributes:
-        url: Endpoint, such as `wss://api.deepgram.com/v1/listen`.
-        model: Model that listens.
-        key: Token, if it wants one.
-        endpointing_ms: Silence that ends an utterance.
-        connect_timeout_s: Limit for the connection.
-    """
-
-    url: str
-    model: str
-    key: str | None = field(default=None, repr=False)
-    endpointing_ms: int = 700
-    connect_timeout_s: float = 3.0
-
-
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """
-    Words of the party, from the beginning of its utterance.
-
-    Attributes:
-        final: True if the utterance is over.
-        confidence: From 0 to 1; 0 if the server did not say.
-    """
-
-    text: str = field(repr=False)
-    final: bool
-    confidence: float = 0.0
-
-
-class Utterances:
-    """
-    Reads the messages of the server, and joins the parts of an utterance.
-
-    A part that will not change any more is final for the server; the utterance is over with `speech_final`,
-    or with `UtteranceEnd`.
-    """
-
-    def __init__(self) -> None:
-        self._parts: list[str] = []
-        self._confidences: list[float] = []
-
-    def read(self, data: str) -> Heard | None:
-        """
-        Read a message; None if it adds nothing.
-
-        Raises:
-            ValueError: It is not what the server should send.
-        """
-        message = json.loads(data)
-        if not isinstance(message, dict):
-            raise ValueError("not an object")
-        match message.get("type"):
-            case "Results":
-                return self._result(message)
-            case "UtteranceEnd":
-                return self._end()
-        return None
-
-    def _result(self, message: Mapping[str, Any]) -> Heard | None:
-        try:
-            best = message["channel"]["alternatives"][0]
-            text, confidence = best["transcript"], best.get("confidence", 0.0)
-        except (KeyError, IndexError, TypeError, AttributeError):
-            raise ValueError("no transcript") from None
-        if (
-            not isinstance(text, str)
-            or isinstance(confidence, bool)
-            or not isinstance(confidence, int | float)
-        ):
-            raise ValueError("no transcript")
-        text = "".join(character for character in text if character.isprintable()).strip()
-        if message.get("is_final") is True:
-            if text and sum(map(len, self._parts)) < _MAX_TEXT_CHARS:
-                self._parts.append(text)
-                self._confidences.append(min(max(float(confidence), 0.0), 1.0))
-            text = ""
-        if message.get("speech_final") is True:
-            return self._end()
-        so_far = " ".join((*self._parts, text)).strip()[:_MAX_TEXT_CHARS]
-        return Heard(so_far, final=False) if so_far else None
-
-    def _end(self) -> Heard | None:
-        parts, self._parts = self._parts, []
-        confidences, self._confidences = self._confidences, []
-        if not parts:
-            return None
-        return Heard(" ".join(parts)[:_MAX_TEXT_CHARS], True, round(min(confidences), 3))
 
 
 class Recognizer:
@@ -181,7 +84,9 @@ class Recognition:
     ) -> None:
         self._recognizer = recognizer
         self._session = session
-        self._url = _url(recognizer.server, language, sample_rate)
+        self._dialect = make_recognizer_dialect(recognizer.server, language, sample_rate)
+        self._second_bytes = 2 * sample_rate
+        self._talking_bytes = 0
         self._on_heard = on_heard
         self._on_failed = on_failed
         self._waiting: deque[bytes] = deque()
@@ -219,6 +124,7 @@ class Recognition:
             self._fail(f"cannot be reached: {type(error).__name__}")
             return
         outcomes["connected"] += 1
+        problem = ""
         sending = asyncio.create_task(self._send(socket))
         reading = asyncio.create_task(self._read(socket))
         try:
@@ -226,45 +132,51 @@ class Recognition:
         finally:
             for task in (sending, reading):
                 task.cancel()
-            await asyncio.gather(sending, reading, return_exceptions=True)
+            for result in await asyncio.gather(sending, reading, return_exceptions=True):
+                if isinstance(result, SessionRefused):
+                    problem = f"reported {result}"
             await socket.close()
         if not self._stopped:
             outcomes["broken"] += 1
-            self._fail(f"ended the connection with {socket.close_code}")
+            self._fail(problem or f"ended the connection with {socket.close_code}")
 
     async def _connected(self) -> aiohttp.ClientWebSocketResponse:
-        server = self._recognizer.server
-        headers = {} if server.key is None else {"Authorization": f"Token {server.key}"}
-        async with asyncio.timeout(server.connect_timeout_s):
+        async with asyncio.timeout(self._recognizer.server.connect_timeout_s):
             return await self._session.ws_connect(
-                self._url,
-                headers=headers,
+                self._dialect.url(),
+                headers=self._dialect.headers(),
                 max_msg_size=_MAX_MESSAGE_BYTES,
                 timeout=aiohttp.ClientWSTimeout(ws_close=_CLOSE_TIMEOUT_S),
                 heartbeat=10.0,
             )
 
     async def _send(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        dialect = self._dialect
         try:
+            await _write(socket, dialect.opening())
             while not self._stopped:
                 while self._waiting:
                     pcm = self._waiting.popleft()
                     self._waiting_bytes -= len(pcm)
-                    await socket.send_bytes(pcm)
+                    await _write(socket, dialect.audio(pcm))
+                    self._tell_of_talking(len(pcm))
                 self._more.clear()
                 await self._more.wait()
             async with asyncio.timeout(_CLOSE_TIMEOUT_S):
-                await socket.send_str('{"type":"CloseStream"}')
+                await _write(socket, dialect.closing())
         except (ConnectionError, TimeoutError):
             return
 
     async def _read(self, socket: aiohttp.ClientWebSocketResponse) -> None:
-        utterances, unreadable = Utterances(), 0
+        unreadable = count = 0
         async for message in socket:
+            count += 1
+            if count > _MAX_MESSAGES:
+                return
             if message.type is not aiohttp.WSMsgType.TEXT:
                 continue
             try:
-                heard = utterances.read(message.data)
+                heard = self._dialect.read(message.data)
             except (ValueError, RecursionError):
                 unreadable += 1
                 if unreadable > _MAX_UNREADABLE:
@@ -273,6 +185,18 @@ class Recognition:
             if heard is not None and not self._stopped:
                 self._on_heard(heard)
 
+    def _tell_of_talking(self, size_bytes: int) -> None:
+        """Report that the party still talks, which a server says only at the beginning and the end."""
+        if not self._dialect.speaking:
+            self._talking_bytes = 0
+            return
+        before = self._talking_bytes
+        self._talking_bytes += size_bytes
+        step = int(_TALKING_S * self._second_bytes)
+        whole = self._talking_bytes // step > before // step
+        if whole and self._talking_bytes <= _MAX_TALKING_S * self._second_bytes and not self._stopped:
+            self._on_heard(Heard("", final=False))
+
     def _fail(self, problem: str) -> None:
         if not self._stopped:
             self._stopped = True
@@ -280,16 +204,8 @@ class Recognition:
             self._on_failed(problem)
 
 
-def _url(server: RecognizerServer, language: str, sample_rate: int) -> str:
-    query = {
-        "model": server.model,
-        "language": language,
-        "encoding": "linear16",
-        "sample_rate": sample_rate,
-        "channels": 1,
-        "interim_results": "true",
-        "punctuate": "true",
-        "endpointing": server.endpointing_ms,
-        "utterance_end_ms": max(1000, server.endpointing_ms),
-    }
-    return f"{server.url}{'&' if '?' in server.url else '?'}{urlencode(query)}"
+async def _write(socket: aiohttp.ClientWebSocketResponse, message: bytes | str | None) -> None:
+    if isinstance(message, str):
+        await socket.send_str(message)
+    elif message is not None:
+        await socket.send_bytes(message)

@@ -10,8 +10,8 @@ import asyncio
 import hashlib
 import logging
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +19,7 @@ import aiohttp
 
 from media.aio.speech import ClipCache, SpeechStore
 from media.audio import Clip, SpeechError, WavError
+from media.audio.circuit_breaker import BreakerState, CircuitBreaker
 from media.audio.speech import Synthesizer, speech_text
 from media.audio.wav import WavHead, read_wav_head
 from media.streams.conversion import RATES_HZ, AudioConverter
@@ -40,8 +41,11 @@ _COMPRESSED = (b"ID3", b"OggS", b"fLaC")
 _AUDIO_TYPES = ("audio/", "application/octet-stream")
 _COMPRESSED_TYPES = ("mpeg", "mp3", "mp4", "ogg", "opus", "aac", "flac", "webm")
 
-OUTCOMES = ("spoken", "cached", "interrupted", "unreachable", "refused", "slow", "invalid", "busy")
+OUTCOMES = ("spoken", "cached", "interrupted", "unreachable", "refused", "slow", "invalid", "busy", "skipped")
 """Outcomes of texts; those from `unreachable` on are spoken by the other synthesizer."""
+
+STATES = tuple(state.name.lower() for state in BreakerState)
+"""States of the circuit breaker of a speech server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,8 @@ class SpeechServer:
         stall_timeout_s: Limit between two parts of the audio.
         limit_s: Limit for the whole.
         at_once: Texts that are being spoken at a time.
+        failures: Failures in a row after which it is not asked for a while.
+        cooldown_s: That while; see `CircuitBreaker`.
     """
 
     url: str
@@ -68,6 +74,8 @@ class SpeechServer:
     stall_timeout_s: float = 3.0
     limit_s: float = 120.0
     at_once: int = 256
+    failures: int = 3
+    cooldown_s: float = 5.0
 
 
 class ServerSynthesizer(Synthesizer):
@@ -75,10 +83,13 @@ class ServerSynthesizer(Synthesizer):
     A `Synthesizer` whose texts a server speaks, and another one those that the server does not.
 
     Each sentence by a voice is kept in memory and, with a `directory`, on disk. Calls that want the same one
-    at the same time share a request. Must be made on the loop that uses it.
+    at the same time share a request. Must be made on the loop that uses it. A server that fails again and
+    again is left alone for a while: the other synthesizer then speaks without delay.
 
     Attributes:
         outcomes: Number of texts, by outcome.
+        breaker: Decides if the server is asked.
+        changes: Number of changes of the circuit breaker, by the new state.
     """
 
     def __init__(
@@ -91,6 +102,8 @@ class ServerSynthesizer(Synthesizer):
         disk_bytes: int = 256 << 20,
     ) -> None:
         self.outcomes: Counter[str] = Counter(dict.fromkeys(OUTCOMES, 0))
+        self.breaker = CircuitBreaker(server.failures, server.cooldown_s)
+        self.changes: Counter[str] = Counter(dict.fromkeys(STATES, 0))
         self._server = server
         self._fallback = fallback
         self._memory = ClipCache(memory_bytes)
@@ -157,12 +170,21 @@ class ServerSynthesizer(Synthesizer):
                 self._note(_NotSpoken("busy", f"{len(self._under_way)} texts are being spoken"))
                 speaking.end(begun=False)
                 return speaking
+            with self._watched():
+                allowed = self.breaker.allows(asyncio.get_running_loop().time())
+            if not allowed:
+                # The log has the change; one line for each text would fill it.
+                self.outcomes["skipped"] += 1
+                speaking.end(begun=False)
+                return speaking
             self._under_way[digest] = speaking
             speaking.task = asyncio.create_task(self._make(speaking, digest, text, voice))
         return speaking
 
     async def _make(self, speaking: _Speaking, digest: str, text: str, voice: str) -> None:
         made: list[bytes] = []
+        # Neither an answer nor a failure while it is cancelled.
+        report = self.breaker.abandoned
         try:
             async with asyncio.timeout(self._server.limit_s):
                 async with aclosing(self._request(text, voice)) as parts:
@@ -170,20 +192,47 @@ class ServerSynthesizer(Synthesizer):
                         made.append(pcm)
                         speaking.add(Clip(pcm, _RATE))
         except TimeoutError:
+            report = self._failed
             self._note(
                 _NotSpoken("slow", f"not spoken within {self._server.limit_s:.0f} s"), begun=bool(made)
             )
         except _NotSpoken as problem:
+            report = self._failed if problem.failed else self.breaker.answered
             self._note(problem, begun=bool(made))
         else:
+            report = self.breaker.answered
             self.outcomes["spoken"] += 1
             clip = Clip(b"".join(made), _RATE)
             self._memory.put(digest, clip)
             if self._store is not None:
                 await asyncio.to_thread(self._store.put, digest, clip)
         finally:
+            with self._watched():
+                report()
             del self._under_way[digest]
             speaking.end(begun=bool(made))
+
+    def _failed(self) -> None:
+        self.breaker.failed(asyncio.get_running_loop().time())
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Count and log a change of the circuit breaker."""
+        before = self.breaker.state
+        yield
+        now = self.breaker.state
+        if now is before:
+            return
+        self.changes[now.name.lower()] += 1
+        match now:
+            case BreakerState.OPEN:
+                _LOGGER.warning(
+                    "the speech server fails: espeak-ng speaks for %.1f s", self.breaker.cooldown_s
+                )
+            case BreakerState.HALF_OPEN:
+                _LOGGER.info("the speech server is tried by one text")
+            case BreakerState.CLOSED:
+                _LOGGER.info("the speech server works again")
 
     def _note(self, problem: _NotSpoken, *, begun: bool = False) -> None:
         self.outcomes["interrupted" if begun else problem.outcome] += 1
@@ -239,9 +288,11 @@ class ServerSynthesizer(Synthesizer):
 class _NotSpoken(SpeechError):
     """The server did not speak a text; the message says why, behind its name."""
 
-    def __init__(self, outcome: str, message: str) -> None:
+    def __init__(self, outcome: str, message: str, *, failed: bool | None = None) -> None:
         super().__init__(message)
         self.outcome = outcome
+        self.failed = outcome in ("unreachable", "slow") if failed is None else failed
+        """True if the server is at fault, false if it works and does not like the request or the key."""
 
 
 async def _decoded(decoder: SpeechDecoder, chunk: bytes) -> bytes:
@@ -253,7 +304,8 @@ async def _decoded(decoder: SpeechDecoder, chunk: bytes) -> bytes:
 
 def _check(answer: aiohttp.ClientResponse) -> None:
     if answer.status != 200:
-        raise _NotSpoken("refused", f"answered with status {answer.status}")
+        failed = answer.status >= 500
+        raise _NotSpoken("refused", f"answered with status {answer.status}", failed=failed)
     kind = answer.content_type.lower()
     if not kind.startswith(_AUDIO_TYPES) or any(word in kind for word in _COMPRESSED_TYPES):
         raise _NotSpoken("invalid", f"sent {kind} in place of samples")

@@ -10,22 +10,18 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from media.audio import Clip, tone
-from media.audio.speech import Synthesizer
+from fixtures.recognizer import RecognizerEndpoint
+from media.aio.recognizer import Recognizer
+from media.audio import tone
+from media.audio.recognition import RecognizerServer
 from sip import Answered, Ended
 from tests.support.domain import CALLEE, OWN_NUMBER, make_account
 from tests.support.phone import PhoneCall
+from tests.support.voice import Voice
 from tests.support.webhook_stage import SECRET, Receiver
 from tests.support.world import World, running
 
 PITCHES = {"welcome": 700.0, "menu": 1100.0, "sorry": 1500.0}
-
-
-class Voice(Synthesizer):
-    """Speaks each word that it knows as a tone of its own pitch."""
-
-    async def speak(self, text: str, language: str, *, keep: bool = True) -> Clip:
-        return Clip(tone(PITCHES[text], 800))
 
 
 class Stage:
@@ -57,7 +53,7 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     server = Receiver()
     await server.start()
     try:
-        async with running(tmp_path, speech=Voice()) as world:
+        async with running(tmp_path, speech=Voice(PITCHES)) as world:
             world.directory.put(accounts=[make_account(webhook_secret=SECRET)])
             yield Stage(world, server)
     finally:
@@ -134,3 +130,42 @@ async def test_a_party_is_referred_to_another(stage: Stage) -> None:
     await caller.wait(Ended)
     await stage.world.ended()
     assert not [got for got in stage.server.requests if got.path == "/after"]
+
+
+@pytest.mark.parametrize(("hz", "words"), [(440.0, "and yes thanks"), (None, None)])
+async def test_a_gather_of_speech_tells_its_hook_what_was_said(
+    tmp_path: Path, hz: float | None, words: str | None
+) -> None:
+    server = Receiver()
+    await server.start()
+    try:
+        async with RecognizerEndpoint().running() as endpoint:
+            recognizer = Recognizer(RecognizerServer(endpoint.url, "nova-3", "dg-test", endpointing_ms=300))
+            async with running(tmp_path, speech=Voice(PITCHES), recognizer=recognizer) as world:
+                world.directory.put(accounts=[make_account(webhook_secret=SECRET)])
+                stage = Stage(world, server)
+                recognized = {"vendor": "deepgram", "language": "hi-IN"}
+                gather = {"verb": "gather", "input": ["speech", "digits"], "actionHook": "/said"}
+                stage.says("/hello", {**gather, "timeout": 2, "recognizer": recognized})
+                stage.says("/said", {"verb": "hangup"})
+                call = await stage.call()
+                await call.wait(Answered)
+                if hz is not None:
+                    call.open().play(tone(hz, 500))
+                await call.wait(Ended)
+                await world.ended()
+                await recognizer.close()
+        assert [query["language"] for query in endpoint.asked] == ["hi-IN"] and not endpoint.problems
+    finally:
+        await server.close()
+    said = stage.told("/said")
+    if words is None:
+        assert said["reason"] == "timeout" and "speech" not in said
+        return
+    assert said["reason"] == "speechDetected" and "digits" not in said
+    assert said["speech"] == {
+        "language_code": "hi-IN",
+        "channel_tag": 1,
+        "is_final": True,
+        "alternatives": [{"confidence": 0.97, "transcript": words}],
+    }

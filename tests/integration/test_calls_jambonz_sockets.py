@@ -14,11 +14,10 @@ from aiohttp import WSMsgType, web
 from callcontrol.instructions.instructions import MAX_ANSWER_BYTES
 from callcontrol.instructions.jambonz.aio import MAX_MESSAGES
 from callcontrol.models import CallStatus
-from media.audio import Clip, tone
-from media.audio.speech import Synthesizer
 from sip import Answered, Ended, Failed
 from tests.support.domain import OWN_NUMBER, make_account
 from tests.support.phone import PhoneCall, eventually
+from tests.support.voice import Voice
 from tests.support.webhook_stage import SECRET
 from tests.support.world import World, running
 
@@ -31,13 +30,6 @@ MENU = {
     "say": {"text": "menu", "loop": 50},
 }
 Reply = Callable[[dict[str, Any]], object]
-
-
-class Voice(Synthesizer):
-    """Speaks each word that it knows as a tone of its own pitch."""
-
-    async def speak(self, text: str, language: str, *, keep: bool = True) -> Clip:
-        return Clip(tone(PITCHES[text], 800))
 
 
 class Application:
@@ -108,7 +100,7 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     application = Application()
     await application.start()
     try:
-        async with running(tmp_path, speech=Voice()) as world:
+        async with running(tmp_path, speech=Voice(PITCHES)) as world:
             world.directory.put(accounts=[make_account(webhook_secret=SECRET)])
             yield Stage(world, application)
     finally:

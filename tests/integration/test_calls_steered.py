@@ -13,24 +13,17 @@ from aiohttp import web
 from callcontrol.calls.steps.webhook import MAX_REQUESTS
 from callcontrol.egress.requests import form_signature
 from callcontrol.models import CallStatus
-from media.audio import Clip, read_wav, tone
-from media.audio.speech import Synthesizer
+from media.audio import read_wav
 from sip import Answered, Ended, Failed
 from tests.support.domain import CALLEE, OWN_NUMBER, make_account
 from tests.support.phone import PhoneCall, eventually
+from tests.support.voice import Voice
 from tests.support.waiting import time_passes
 from tests.support.webhook_stage import SECRET, Received, Receiver
 from tests.support.world import World, running
 
 VECTORS = Path(__file__).parent.parent / "vectors" / "audio"
 PITCHES = {"welcome": 700.0, "menu": 1100.0, "sorry": 1500.0}
-
-
-class Voice(Synthesizer):
-    """Speaks each word that it knows as a tone of its own pitch."""
-
-    async def speak(self, text: str, language: str, *, keep: bool = True) -> Clip:
-        return Clip(tone(PITCHES[text], 800))
 
 
 class Stage:
@@ -75,7 +68,7 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     server = Receiver()
     await server.start()
     try:
-        async with running(tmp_path, speech=Voice()) as world:
+        async with running(tmp_path, speech=Voice(PITCHES)) as world:
             world.directory.put(accounts=[make_account(webhook_secret=SECRET)])
             yield Stage(world, server)
     finally:
@@ -243,7 +236,7 @@ async def test_a_slow_server_is_asked_twice_and_then_the_fallback(
 
     server.answers["/voice"] = hold
     try:
-        async with running(tmp_path, speech=Voice()) as world:
+        async with running(tmp_path, speech=Voice(PITCHES)) as world:
             world.directory.put(accounts=[make_account(webhook_secret=SECRET)])
             stage = Stage(world, server)
             stage.says("/spare", {"verb": "reject", "status": 603})

@@ -19,6 +19,7 @@ from fixtures import speech as stand_in
 from fixtures.speech import VOICE_HZ, SpeechEndpoint
 from media.aio.speech_server import OUTCOMES, ServerSynthesizer, SpeechServer
 from media.audio import Clip, SpeechError, SpeechUnavailable, tone
+from media.audio.circuit_breaker import BreakerState
 from media.audio.speech import Synthesizer
 from sip import Ended
 from tests.support.call_drive import make_party
@@ -258,6 +259,88 @@ async def test_a_text_that_neither_speaks_and_one_that_nobody_may_hear_of() -> N
         assert espeak.spoken[-1].startswith("Your password")
 
 
+# --- a dead server ---
+
+
+async def texts(synthesizer: ServerSynthesizer, *names: str) -> None:
+    for name in names:
+        assert says(await joined(synthesizer, name), FALLBACK_HZ)
+
+
+@pytest.mark.parametrize(
+    ("change", "outcome"), [({"status": 503}, "refused"), ({"answer": stand_in.mute}, "slow")]
+)
+async def test_a_server_that_fails_again_and_again_is_left_alone(
+    change: dict[str, object], outcome: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with voices(start_timeout_s=0.3, cooldown_s=60.0) as (endpoint, synthesizer, espeak):
+        for name, value in change.items():
+            setattr(endpoint, name, value)
+        await texts(synthesizer, "one", "two", "three", "four", "five")
+        assert [body["input"] for body in endpoint.asked] == ["one", "two", "three"]
+        assert espeak.spoken == ["one", "two", "three", "four", "five"]
+        assert outcomes(synthesizer, **{outcome: 3}, skipped=2)
+        assert synthesizer.changes == {"open": 1, "half_open": 0, "closed": 0}
+    assert caplog.text.count("the speech server fails: espeak-ng speaks for 60.0 s") == 1
+    assert caplog.text.count("a text is spoken by espeak-ng") == 3
+
+
+async def test_a_connection_that_is_refused_counts() -> None:
+    async with SpeechEndpoint().running() as endpoint:
+        url = endpoint.url
+    synthesizer = ServerSynthesizer(SpeechServer(url, "tts-1", "alloy", cooldown_s=60.0), Espeak())
+    await texts(synthesizer, "one", "two", "three", "four")
+    assert outcomes(synthesizer, unreachable=3, skipped=1)
+    await synthesizer.close()
+
+
+async def test_one_text_tries_the_server_and_its_answer_ends_the_pause(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with voices(cooldown_s=0.0) as (endpoint, synthesizer, espeak):
+        endpoint.status = 500
+        with caplog.at_level(logging.INFO):
+            # The fourth is a trial, too, and fails.
+            await texts(synthesizer, "one", "two", "three", "four")
+            endpoint.status, endpoint.answer = 200, stand_in.held
+            trial = asyncio.create_task(joined(synthesizer, "five"))
+            async with asyncio.timeout(PATIENCE_S):
+                await endpoint.sent.wait()
+            await texts(synthesizer, "six")
+            endpoint.released.set()
+            assert says(await trial, VOICE_HZ["alloy"])
+            assert says(await joined(synthesizer, "seven"), VOICE_HZ["alloy"])
+        assert espeak.spoken == ["one", "two", "three", "four", "six"]
+        assert outcomes(synthesizer, refused=4, skipped=1, spoken=2)
+        assert synthesizer.changes == {"open": 2, "half_open": 2, "closed": 1}
+    assert caplog.text.count("the speech server is tried by one text") == 2
+    assert caplog.text.count("the speech server works again") == 1
+
+
+async def test_a_trial_that_ends_with_the_server_is_none(tmp_path: Path) -> None:
+    async with voices(cooldown_s=0.0) as (endpoint, synthesizer, _):
+        endpoint.status = 500
+        await texts(synthesizer, "one", "two", "three")
+        endpoint.status, endpoint.answer = 200, stand_in.held
+        trial = asyncio.create_task(joined(synthesizer, "four"))
+        async with asyncio.timeout(PATIENCE_S):
+            await endpoint.sent.wait()
+        await synthesizer.close()
+        await trial
+        assert synthesizer.breaker.state is BreakerState.OPEN
+
+
+@pytest.mark.parametrize(
+    "change", [{"status": 401}, {"status": 429}, {"content_type": "application/json"}, {"garbage": b""}]
+)
+async def test_what_is_the_fault_of_a_request_or_a_key_does_not_count(change: dict[str, object]) -> None:
+    async with voices() as (endpoint, synthesizer, _):
+        for name, value in change.items():
+            setattr(endpoint, name, value)
+        await texts(synthesizer, *(f"text {number}" for number in range(5)))
+        assert len(endpoint.asked) == 5 and synthesizer.outcomes["skipped"] == 0
+
+
 # --- calls ---
 
 
@@ -363,6 +446,8 @@ async def test_a_server_with_these_settings_speaks_and_counts(tmp_path: Path) ->
             async with stage.http.get(f"{stage.server.url}/metrics") as answer:
                 metrics = await answer.text()
             assert 'trunkline_speech_texts_total{outcome="spoken"} 2.0' in metrics
+            assert "trunkline_speech_server_usable 1.0" in metrics
+            assert 'trunkline_speech_server_changes_total{state="open"} 0.0' in metrics
     finally:
         await webhook.close()
     assert [body["voice"] for body in endpoint.asked] == ["coral", "sage"] and not endpoint.problems

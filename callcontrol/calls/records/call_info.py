@@ -18,6 +18,13 @@ CUSTOMER_DATA: Final = "customer_data"
 SPOKEN_LANGUAGE: Final = "say_language"
 """Name of the detail of a call that holds the language of texts which name none."""
 
+HEARD_LANGUAGE: Final = "recognizer_language"
+"""
+Name of the detail of a call that holds the language of words which are to be recognised.
+
+It is also the fact of a request after ``gather`` with that language, which is sent within ``speech``.
+"""
+
 MIN_DIGITS: Final = "min_digits"
 """Fact of a request after ``gather``: fewer digits count as none. It is not sent itself."""
 
@@ -130,9 +137,22 @@ def _results(facts: Mapping[str, Fact]) -> dict[str, Any]:
 
 
 def _gathered(facts: Mapping[str, Fact]) -> dict[str, Any]:
+    # Keys that were pressed before the words have not ended the step: the words have.
+    if facts.get("speech"):
+        return {"reason": "speechDetected", "speech": _speech(facts)}
     digits = str(facts["digits"] or "")
     enough = len(digits) >= int(facts.get(MIN_DIGITS) or 1) or facts.get("finished_on_key") is not None
     return {"reason": "dtmfDetected", "digits": digits} if digits and enough else {"reason": "timeout"}
+
+
+def _speech(facts: Mapping[str, Fact]) -> dict[str, Any]:
+    confidence = float(facts.get("speech_confidence") or 0.0)
+    return {
+        "language_code": facts.get(HEARD_LANGUAGE),
+        "channel_tag": 1,
+        "is_final": True,
+        "alternatives": [{"confidence": confidence, "transcript": facts["speech"]}],
+    }
 
 
 _FACTS: Final[Mapping[str, Callable[[Fact], Fact]]] = {

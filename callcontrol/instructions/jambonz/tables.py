@@ -17,6 +17,7 @@ _ENDLESS_LOOPS: Final = 100
 _MAX_RING_S: Final = 120
 _MIN_RING_S: Final = 5
 _RATES: Final = (8000, 16000)
+_INPUTS: Final = ("digits", "dtmf", "speech")
 
 
 def _as_is(value: Any) -> object:
@@ -61,6 +62,13 @@ def _keys_only(value: Any) -> object:
     if not isinstance(value, list) or not value or any(item not in ("digits", "dtmf") for item in value):
         raise ValueError('is not available; only ["digits"] is')
     return None
+
+
+def _inputs(value: Any) -> object:
+    """Keys have two names with jambonz."""
+    if not isinstance(value, list) or not value or any(item not in _INPUTS for item in value):
+        raise ValueError("must be a list of digits and speech")
+    return ["speech" if item == "speech" else "digits" for item in value]
 
 
 def _empty(value: Any) -> object:
@@ -113,7 +121,7 @@ SAY: Final[FieldTable] = {
 PLAY: Final[FieldTable] = {"loop": ("loop", _loops), "earlyMedia": ("", _NEVER)}
 PAUSE: Final[FieldTable] = {"length": ("length", _as_is)}
 GATHER: Final[FieldTable] = {
-    "input": ("", _keys_only),
+    "input": ("input", _inputs),
     "finishOnKey": ("finish_on_key", _as_is),
     "maxDigits": ("num_digits", _as_is),
     "numDigits": ("num_digits", _as_is),
@@ -126,7 +134,8 @@ GATHER: Final[FieldTable] = {
 BARGE_IN: Final[FieldTable] = {
     "enable": ("", _as_is),
     "sticky": ("", _NEVER),
-    **{name: GATHER[name] for name in ("input", "finishOnKey", "maxDigits", "numDigits", "minDigits")},
+    "input": ("", _keys_only),
+    **{name: GATHER[name] for name in ("finishOnKey", "maxDigits", "numDigits", "minDigits")},
     "interDigitTimeout": GATHER["interDigitTimeout"],
     "dtmfBargein": GATHER["dtmfBargein"],
 }
@@ -172,37 +181,42 @@ CONFIG: Final[FieldTable] = {
 
 HARMLESS: Final[Mapping[str, frozenset[str]]] = {
     "say": frozenset({"instructions", "disableTtsCache", "closeStreamOnEmpty"}),
-    "gather": frozenset(
-        {"bargein", "minBargeinWordCount", "speechTimeout", "recognizer", "partialResultHook", "vad"}
-    ),
+    "gather": frozenset({"bargein", "minBargeinWordCount", "speechTimeout", "partialResultHook", "vad"}),
     "bargeIn": frozenset({"minBargeinWordCount", "partialResultHook"}),
     "dtmf": frozenset({"duration"}),
     "sip:decline": frozenset({"reason"}),
-    "config": frozenset({"recognizer", "vad", "disableTtsCache"}),
+    "config": frozenset({"vad", "disableTtsCache"}),
 }
 """
 Fields without an effect on the call.
 
-They set how a voice sounds, how speech is recognised where keys are collected, a tone's length, a phrase.
+They set how a voice sounds, when words count as heard, a tone's length, a phrase.
 """
 
 SWITCHES: Final = frozenset({"listen", "stream", "transcribe", "fillerNoise", "ttsStream", "bargeIn"})
 """Parts of ``config`` that do nothing while their ``enable`` is false."""
 
 _NO_QUEUE: Final = "is not available: there are no queues; use conference"
-_NO_BOT: Final = "is not available; use listen"
-# Models as agents have a step of their own: their verb is to be translated, and taken out of here.
-_NO_MODEL: Final = "is not available: models are reached by listen alone"
+_NO_BOT: Final = "is not available; use listen, or llm"
+_NO_CHAIN: Final = "is not available: recogniser, model and voice are not joined here; use llm, or listen"
+_NO_MODEL: Final = "is not available; models are those of openai, google, deepgram and elevenlabs"
+MODEL_VERBS: Final[Mapping[str, str | None]] = {
+    "llm": None,
+    "s2s": None,
+    "openai_s2s": "openai",
+    "google_s2s": "google",
+    "deepgram_s2s": "deepgram",
+    "elevenlabs_s2s": "elevenlabs",
+}
+"""Verbs that connect a speech model, and the only vendor of each that has one."""
+
 REFUSED: Final[Mapping[str, str]] = {
     **dict.fromkeys(("enqueue", "dequeue", "leave"), _NO_QUEUE),
     **dict.fromkeys(("dialogflow", "lex", "rasa"), _NO_BOT),
-    **dict.fromkeys(
-        ("llm", "s2s", "agent", "pipeline", "openai_s2s", "google_s2s", "elevenlabs_s2s", "deepgram_s2s"),
-        _NO_MODEL,
-    ),
-    **dict.fromkeys(("ultravox_s2s", "qwen_s2s", "gptlive_s2s"), _NO_MODEL),
+    **dict.fromkeys(("agent", "pipeline"), _NO_CHAIN),
+    **dict.fromkeys(("ultravox_s2s", "qwen_s2s", "gptlive_s2s", "voicelive_s2s"), _NO_MODEL),
     "dub": "is not available: a call has one track of sounds",
-    "transcribe": "is not available: speech is not recognised",
+    "transcribe": "is not available: speech is recognised in gather alone",
     "alert": "is not available: a waiting caller hears ringing by itself",
     "sip:request": "is not available",
     "transfer": "is not available; use sip:refer, or dial",

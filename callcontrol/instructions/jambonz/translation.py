@@ -7,10 +7,12 @@ Wrong values are named by their place in the answer: ``verbs[2].numDigits``.
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from callcontrol.errors import FieldError
 from callcontrol.instructions.jambonz import tables
+from callcontrol.instructions.jambonz.models import read_llm
 from callcontrol.instructions.jambonz.tables import FieldTable
 
 Verb = dict[str, Any]
@@ -44,12 +46,12 @@ class Translated:
         return FieldError(f"{place}.{name}" if name else place, error.message)
 
 
-def read_jambonz(answer: object, language: str | None) -> Translated:
-    """Translate an answer; ``language`` is that of texts which name none."""
+def read_jambonz(answer: object, language: str | None, heard_language: str | None = None) -> Translated:
+    """Translate an answer; the languages are those of texts, and of words to recognise, that name none."""
     if not isinstance(answer, list) or len(answer) > MAX_VERBS:
         error = FieldError("body", f"must be a list of at most {MAX_VERBS} verbs")
         return Translated([], [error], {})
-    translation = _Translation(language)
+    translation = _Translation(language, heard_language)
     for index, item in enumerate(answer):
         translation.item(f"verbs[{index}]", item)
     return Translated(translation.verbs, translation.errors, translation.places)
@@ -58,11 +60,12 @@ def read_jambonz(answer: object, language: str | None) -> Translated:
 class _Translation:
     """Translates one answer."""
 
-    def __init__(self, language: str | None) -> None:
+    def __init__(self, language: str | None, heard_language: str | None) -> None:
         self.verbs: list[Verb] = []
         self.errors: list[FieldError] = []
         self.places: dict[str, tuple[str, Mapping[str, str]]] = {}
         self._language = language
+        self._heard_language = heard_language
         self._barge_in: Verb | None = None
         self._barges = False
         """True while the last verb is a list of prompts that keys may interrupt."""
@@ -144,14 +147,21 @@ class _Translation:
 
     def language_of(self, path: str, given: dict[str, Any]) -> str | None:
         """Remove the synthesizer from the fields, and return its language: there is one voice."""
-        synthesizer = given.pop("synthesizer", None)
-        if synthesizer is None:
-            return self._language
-        if not isinstance(synthesizer, Mapping):
-            self.wrong(f"{path}.synthesizer", "must be an object")
-            return self._language
-        language = synthesizer.get("language")
-        return self._language if language is None else language
+        return self._language_in(path, given, "synthesizer", self._language)
+
+    def heard_language_of(self, path: str, given: dict[str, Any]) -> str | None:
+        """Remove the recogniser from the fields, and return its language: there is one recogniser."""
+        return self._language_in(path, given, "recognizer", self._heard_language)
+
+    def _language_in(self, path: str, given: dict[str, Any], name: str, usual: str | None) -> str | None:
+        found = given.pop(name, None)
+        if found is None:
+            return usual
+        if not isinstance(found, Mapping):
+            self.wrong(f"{path}.{name}", "must be an object")
+            return usual
+        language = found.get("language")
+        return usual if language is None else language
 
     # --- prompts --------------------------------------------------------------------------------------------
 
@@ -186,8 +196,9 @@ class _Translation:
             self.add(path, {"verb": "pause", **found})
 
     def gather(self, path: str, given: dict[str, Any]) -> None:
-        """Translate ``gather``: its hook is asked without keys, too, as jambonz does."""
+        """Translate ``gather``: its hook is asked without any input, too, as jambonz does."""
         hook = self.hook(path, given)
+        language = self.heard_language_of(path, given)
         nested = [(kind, given.pop(kind, None)) for kind in ("say", "play")]
         found = self.fields(path, "gather", given, tables.GATHER)
         index = len(self.verbs)
@@ -203,6 +214,8 @@ class _Translation:
                 self.places[f"verbs[{index}].prompts[{len(prompts)}]"] = f"{path}.{kind}", _SYNTHESIZER
                 prompts.append(prompt)
         asked = {**hook, "action_on_empty": True} if hook else {}
+        if language is not None and "speech" in found.get("input", ()):
+            found["language"] = language
         self.add(path, {"verb": "gather", "finish_on_key": "", **asked, **found, "prompts": prompts}, _GATHER)
 
     # --- other parties --------------------------------------------------------------------------------------
@@ -260,6 +273,14 @@ class _Translation:
         found = self.fields(path, "listen", given, tables.LISTEN)
         self.add(path, {"verb": "stream", "stream_protocol": "jambonz", **hook, **found}, _LISTEN)
 
+    def model(self, path: str, given: dict[str, Any], verb: str) -> None:
+        """Translate ``llm`` and its synonyms: a vendor's speech model."""
+        hook = self.hook(path, given)
+        read = read_llm(verb, given, lambda place, message: self.wrong(f"{path}.{place}", message))
+        if read is not None:
+            fields, names = read
+            self.add(path, {"verb": "model", **hook, **fields}, names)
+
     def refer(self, path: str, given: dict[str, Any]) -> None:
         """Translate ``sip:refer``: a transfer to a SIP address or a number."""
         hook = self.hook(path, given)
@@ -310,15 +331,18 @@ class _Translation:
         self.add(path, {"verb": "tag", **self.fields(path, "tag", given, tables.TAG)})
 
     def config(self, path: str, given: dict[str, Any]) -> None:
-        """Translate ``config``, as far as it is about the recording, the language and barge-in by keys."""
+        """Translate ``config``, as far as it is about the recording, languages and barge-in by keys."""
         record = given.pop("record", None)
-        spoken = given.get("synthesizer") is not None
-        language = self.language_of(path, given)
+        spoken, heard = (given.get(name) is not None for name in ("synthesizer", "recognizer"))
+        language, heard_language = self.language_of(path, given), self.heard_language_of(path, given)
         switches = {name: given.pop(name) for name in list(given) if name in tables.SWITCHES}
         self.fields(path, "config", given, tables.CONFIG)
         if spoken and language is not None:
             self._language = language
             self.add(path, {"verb": "language", "language": language}, _SYNTHESIZER)
+        if heard and heard_language is not None:
+            self._heard_language = heard_language
+            self.add(path, {"verb": "heard_language", "language": heard_language}, _RECOGNIZER)
         if record is not None:
             self._record(f"{path}.record", record)
         for name, value in switches.items():
@@ -352,6 +376,7 @@ class _Translation:
 
 
 _SYNTHESIZER: Final = {"language": "synthesizer.language"}
+_RECOGNIZER: Final = {"language": "recognizer.language"}
 _TARGETS: Final = {"phone": ("number", "number"), "sip": ("sipUri", "sip_uri"), "user": ("name", "sip_uri")}
 """By the type of a target: the field with its address, and ours."""
 
@@ -360,7 +385,7 @@ def _names(table: FieldTable) -> dict[str, str]:
     return {field: name for name, (field, _) in table.items() if field}
 
 
-_GATHER: Final = _names(tables.GATHER)
+_GATHER: Final = {**_names(tables.GATHER), **_RECOGNIZER}
 _DIAL: Final = _names(tables.DIAL)
 _CONFERENCE: Final = _names(tables.CONFERENCE)
 _LISTEN: Final = {**_names(tables.LISTEN), "stream_auth": "wsAuth"}
@@ -383,4 +408,5 @@ _VERBS: Final[Mapping[str, Callable[[_Translation, str, dict[str, Any]], None]]]
     "sip:refer": _Translation.refer,
     "stream": _Translation.listen,
     "tag": _Translation.tag,
+    **{verb: partial(_Translation.model, verb=verb) for verb in tables.MODEL_VERBS},
 }

@@ -15,7 +15,13 @@ from callcontrol.calls.plan import (
     Step,
     TransferParty,
 )
-from callcontrol.calls.records.call_info import CUSTOMER_DATA, MIN_DIGITS, SPOKEN_LANGUAGE
+from callcontrol.calls.records.call_form import Fact
+from callcontrol.calls.records.call_info import (
+    CUSTOMER_DATA,
+    HEARD_LANGUAGE,
+    MIN_DIGITS,
+    SPOKEN_LANGUAGE,
+)
 from callcontrol.instructions.verbs import VERBS, VerbTable, VerbValues
 from callcontrol.instructions.verbs.dialling import DIAL_FIELDS, read_dial
 from callcontrol.instructions.verbs.speaking import GATHER_FIELDS, MAX_GATHERED, read_gather
@@ -78,8 +84,11 @@ def read_keys(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequenc
     gather = replace(steps[0], inter_digit_s=after_key_s)
     if verb.get("barge_in"):
         gather = replace(gather, timeout_s=_BARGE_IN_WAIT_S, inter_digit_s=after_key_s or _AFTER_KEY_S)
-    if gather.action is not None and least > 1:
-        gather = replace(gather, action=replace(gather.action, facts=((MIN_DIGITS, least),)))
+    facts: tuple[tuple[str, Fact], ...] = ((MIN_DIGITS, least),) if least > 1 else ()
+    if gather.language is not None:
+        facts += ((HEARD_LANGUAGE, gather.language),)
+    if gather.action is not None and facts:
+        gather = replace(gather, action=replace(gather.action, facts=facts))
     return [gather]
 
 
@@ -100,6 +109,15 @@ def read_language(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Seq
     if not VERBS["say"][1](values, path, {"text": "a", "language": language}):
         return []
     return [Annotate({SPOKEN_LANGUAGE: language})]
+
+
+def read_heard_language(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Step]:
+    """Read the verb that sets the language in which later speech is recognised."""
+    language = verb.get("language")
+    # A step that listens shows whether it is one.
+    if not read_gather(values, path, {"input": ["speech"], "language": language}):
+        return []
+    return [Annotate({HEARD_LANGUAGE: language})]
 
 
 def read_recording(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Step]:
@@ -126,6 +144,7 @@ JAMBONZ_VERBS: Final[VerbTable] = {
     "gather": (GATHER_FIELDS | _KEY_FIELDS, read_keys),
     "tag": (frozenset({"data"}), read_tag),
     "language": (frozenset({"language"}), read_language),
+    "heard_language": (frozenset({"language"}), read_heard_language),
     "recording": (frozenset({"action"}), read_recording),
     "refer": (DIAL_FIELDS, read_refer),
 }

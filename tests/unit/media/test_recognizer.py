@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from media.aio.recognizer import Heard, Utterances
+from media.audio.recognition import DeepgramDialect, Heard, RecognizerServer
 
 
 def result(text: object, *, final: bool = False, over: bool = False, confidence: object = 0.9) -> str:
@@ -24,8 +24,12 @@ def result(text: object, *, final: bool = False, over: bool = False, confidence:
     )
 
 
+def dialect() -> DeepgramDialect:
+    return DeepgramDialect(RecognizerServer("wss://dg.example/v1/listen", "nova-3", "dg-1"), "en-IN", 8000)
+
+
 def read(*messages: str) -> list[Heard]:
-    utterances = Utterances()
+    utterances = dialect()
     return [heard for message in messages if (heard := utterances.read(message)) is not None]
 
 
@@ -79,11 +83,13 @@ def test_an_utterance_is_bounded_and_printable() -> None:
         result("a", confidence="high"),
         result("a", confidence=None),
         result("a", confidence=True),
+        result("a", confidence=float("nan")),
+        result("a", confidence=10**400),
     ],
 )
 def test_what_no_recogniser_should_send_is_refused(message: str) -> None:
     with pytest.raises(ValueError, match=""):
-        Utterances().read(message)
+        dialect().read(message)
 
 
 JSON = st.recursive(
@@ -101,7 +107,7 @@ JSON = st.recursive(
 def test_anything_is_read_or_refused(channel: Any, final: Any, over: Any) -> None:
     message = {"type": "Results", "channel": channel, "is_final": final, "speech_final": over}
     try:
-        heard = Utterances().read(json.dumps(message))
+        heard = dialect().read(json.dumps(message))
     except ValueError:
         return
     assert heard is None or (heard.text.isprintable() and 0.0 <= heard.confidence <= 1.0)

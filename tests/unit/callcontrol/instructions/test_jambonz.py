@@ -27,7 +27,7 @@ from callcontrol.calls.plan import (
     Stream,
     TransferParty,
 )
-from callcontrol.calls.records.call_info import CUSTOMER_DATA, SPOKEN_LANGUAGE
+from callcontrol.calls.records.call_info import CUSTOMER_DATA, HEARD_LANGUAGE, SPOKEN_LANGUAGE
 from callcontrol.errors import DomainError, ValidationFailed
 from callcontrol.instructions.instructions import read_instructions
 from callcontrol.instructions.verbs import VerbRules, WebhookDefaults
@@ -55,7 +55,7 @@ def problems(*verbs: object, record: CallRecord = RECORD) -> dict[str, str]:
     return {error.field: error.message for error in refusal.value.errors}
 
 
-def hook(event: str, url: str = AFTER, method: Any = "POST", **facts: int) -> RequestInstructions:
+def hook(event: str, url: str = AFTER, method: Any = "POST", **facts: int | str) -> RequestInstructions:
     return RequestInstructions(url, method, event, format="jambonz", facts=tuple(facts.items()))
 
 
@@ -93,6 +93,10 @@ SPEAK = {"vendor": "google", "language": "hi-IN", "voice": "hi-IN-Wavenet-A"}
         ({"verb": "config", "record": {"action": "pauseCallRecording"}}, [ChangeRecording("pause")]),
         ({"verb": "config", "synthesizer": SPEAK}, [Annotate({SPOKEN_LANGUAGE: "hi-IN"})]),
         ({"verb": "config", "listen": {"enable": False}, "recognizer": {"vendor": "google"}}, []),
+        (
+            {"verb": "config", "recognizer": {"vendor": "google", "language": "hi-IN"}},
+            [Annotate({HEARD_LANGUAGE: "hi-IN"})],
+        ),
     ],
 )
 def test_every_verb_becomes_its_steps(verb: dict[str, Any], steps: list[Step]) -> None:
@@ -121,6 +125,29 @@ def test_a_gather_without_a_finishing_key_has_none_and_may_need_several_digits()
     (step,) = read([{"verb": "gather", "actionHook": "/after", "minDigits": 4, "maxDigits": 6}])
     assert step == Gather((), 6, "", 5.0, hook("call.gathered", min_digits=4), True)
     assert read([{"verb": "gather"}]) == [Gather((), 32, "")]
+
+
+@pytest.mark.parametrize(
+    ("given", "keys"),
+    [(["speech"], False), (["speech", "digits"], True), (["dtmf", "speech"], True)],
+)
+def test_a_gather_of_speech_listens_in_the_language_of_its_recogniser(given: list[str], keys: bool) -> None:
+    recognizer = {"vendor": "deepgram", "language": "hi-IN", "hints": ["sales"]}
+    verb = {"verb": "gather", "input": given, "actionHook": "/after", "recognizer": recognizer}
+    (step,) = read([{**verb, "bargein": True, "speechTimeout": 2}])
+    action = hook("call.gathered", recognizer_language="hi-IN")
+    assert step == Gather((), 32, "", 5.0, action, True, language="hi-IN", keys=keys)
+
+
+def test_the_language_of_a_recogniser_holds_for_later_verbs_and_answers() -> None:
+    gather = {"verb": "gather", "input": ["speech"]}
+    config = {"verb": "config", "recognizer": {"language": "ta-IN"}}
+    languages = [step.language for step in read([gather, config, gather]) if isinstance(step, Gather)]
+    assert languages == ["en-IN", "ta-IN"]
+    (later,) = read([gather], record=make_ringing(details={HEARD_LANGUAGE: "bn-IN"}))
+    assert isinstance(later, Gather) and later.language == "bn-IN"
+    # Where only keys are collected, it chooses nothing.
+    assert read([{"verb": "gather", "recognizer": {"language": "ta-IN"}}]) == [Gather((), 32, "")]
 
 
 def test_a_dial_reaches_one_party() -> None:
@@ -276,7 +303,8 @@ def test_an_answer_without_verbs_has_no_instructions(kind: str, body: bytes) -> 
     [
         ({"verb": "enqueue", "name": "sales"}, "verb"),
         ({"verb": "dequeue", "name": "sales"}, "verb"),
-        ({"verb": "llm", "vendor": "openai", "llmOptions": {}}, "verb"),
+        ({"verb": "agent", "llm": {"vendor": "openai"}}, "verb"),
+        ({"verb": "ultravox_s2s", "llmOptions": {}}, "verb"),
         ({"verb": "dub", "action": "addTrack", "track": "a"}, "verb"),
         ({"verb": "transcribe"}, "verb"),
         ({"verb": "message", "to": CALLEE, "from": OWN_NUMBER}, "verb"),
@@ -295,7 +323,12 @@ def test_an_answer_without_verbs_has_no_instructions(kind: str, body: bytes) -> 
         ({"verb": "play", "url": "prompt:beep", "actionHook": "/after"}, "actionHook"),
         ({"verb": "play", "url": "prompt:beep", "loop": 1000}, "loop"),
         ({"verb": "pause", "length": 601}, "length"),
-        ({"verb": "gather", "input": ["speech", "digits"]}, "input"),
+        ({"verb": "gather", "input": ["speech", "smoke"]}, "input"),
+        ({"verb": "gather", "input": []}, "input"),
+        ({"verb": "gather", "input": "speech"}, "input"),
+        ({"verb": "gather", "input": ["speech"], "recognizer": "google"}, "recognizer"),
+        ({"verb": "gather", "input": ["speech"], "recognizer": {"language": "?"}}, "recognizer.language"),
+        ({"verb": "config", "recognizer": {"language": 7}}, "recognizer.language"),
         ({"verb": "gather", "numDigits": 99}, "numDigits"),
         ({"verb": "gather", "minDigits": 0}, "minDigits"),
         ({"verb": "gather", "timeout": 0}, "timeout"),
@@ -391,12 +424,18 @@ def test_an_answer_is_a_list_of_at_most_fifty_verbs(answer: object) -> None:
 
 
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.just("digits"),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(["digits", "speech", "google"]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=6,
 )
 FIELDS = st.sampled_from(
-    ["text", "url", "loop", "target", "actionHook", "input", "say", "play", "timeout", "headers", "data"]
+    ["vendor", "model", "auth", "llmOptions", "recognizer"]
+    + ["text", "url", "loop", "target", "actionHook", "input", "say", "play", "timeout", "headers", "data"]
     + ["bargeIn", "record", "synthesizer", "referTo", "name", "dtmf", "status", "metadata", "wsAuth", "id"]
 )
 NAMES = st.sampled_from(
@@ -413,7 +452,7 @@ NAMES = st.sampled_from(
         "sip:decline",
         "redirect",
     ]
-    + ["conference", "pause", "hangup", "llm"]
+    + ["conference", "pause", "hangup", "llm", "deepgram_s2s", "google_s2s"]
 )
 
 

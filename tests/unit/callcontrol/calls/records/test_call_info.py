@@ -74,6 +74,23 @@ def test_the_data_of_a_tag_are_in_every_request() -> None:
             {"reason": "dtmfDetected", "digits": "27"},
         ),
         (
+            (("recognizer_language", "hi-IN"), ("digits", "2"), ("finished_on_key", None))
+            + (("speech", "haan"), ("speech_confidence", "0.970")),
+            {
+                "reason": "speechDetected",
+                "speech": {
+                    "language_code": "hi-IN",
+                    "channel_tag": 1,
+                    "is_final": True,
+                    "alternatives": [{"confidence": 0.97, "transcript": "haan"}],
+                },
+            },
+        ),
+        (
+            (("digits", "2"), ("finished_on_key", None), ("speech", ""), ("speech_confidence", None)),
+            {"reason": "dtmfDetected", "digits": "2"},
+        ),
+        (
             (("dial_call_status", "busy"), ("dial_call_duration", 0), ("dial_sip_status", 486)),
             {"dial_call_status": "busy", "dial_sip_status": 486},
         ),

@@ -16,7 +16,7 @@ _RAMP_MS = 5
 _FULL_SCALE = 32_767
 
 HOLD_MUSIC: Final = Path(__file__).parent / "hold_music.wav"
-"""The default music on hold; scripts/hold-music writes it, as composing it takes a start a tenth of its time."""
+"""The default music on hold; scripts/hold-music writes it, as composing it takes 0.2 s."""
 
 
 def tone(freq_hz: float, duration_ms: int, level_dbfs: float = -10.0, sample_rate: int = 8000) -> bytes:

@@ -6,7 +6,7 @@ import argparse
 import json
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
-from importlib import import_module, metadata
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ def build_parser() -> argparse.ArgumentParser:
         epilog="Start with `trunkline serve`; it prints a key and a call to try. "
         "Every command takes --help. Settings: `trunkline serve --help`.",
     )
-    parser.add_argument("--version", action="version", version=f"trunkline {_version()}")
+    parser.add_argument("--version", action=_ShowVersion, nargs=0, help="show the version, and exit")
     parser.set_defaults(parser=parser, config=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     _serve(commands)
@@ -53,11 +53,18 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _version() -> str:
-    try:
-        return metadata.version("trunkline")
-    except metadata.PackageNotFoundError:
-        return "(not installed)"
+class _ShowVersion(argparse.Action):
+    """Print the version; it is looked for in what is installed, so only when asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from importlib import metadata
+
+        try:
+            version = metadata.version("trunkline")
+        except metadata.PackageNotFoundError:
+            version = "(not installed)"
+        print(f"trunkline {version}")
+        parser.exit()
 
 
 def _command(

@@ -19,7 +19,7 @@ from tests.integration.test_api_cli import TIMEOUT_S, Process, environment_in
 
 pytestmark = pytest.mark.real_time(reason="the command runs in processes of its own")
 
-TRIES = 5
+TRIES = 8
 READY_S = 3.0
 COMMAND_S = 1.0
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
-from api.cli import main
+from api.process.collector import collector_paused
+
+with collector_paused():
+    from api.cli import main
+# What the modules have made is no garbage; the first collection would look at all of it.
+gc.freeze()
 
 __all__ = ["main"]
 

@@ -25,7 +25,7 @@ OK, FAILED, USAGE = 0, 1, 2
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    parser = build_parser(next((word for word in given if not word.startswith("-")), None))
+    parser = build_parser()
     chosen = parser.parse_args(given)
     if not hasattr(chosen, "run"):
         chosen.parser.print_help(sys.stderr)

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from typing import Any
 
 from api.process.config import Settings
@@ -24,6 +25,7 @@ __all__ = [
     "create_key",
     "list_keys",
     "list_numbers",
+    "listed_number",
     "on_storage",
     "release_number",
     "revoke_key",
@@ -35,6 +37,10 @@ __all__ = [
 ]
 
 _OF_GATEWAY = "gateway."
+_NUMBER_FIELDS = (
+    *("number", "friendly_name", "status", "number_type", "region"),
+    *("voice_enabled", "sms_enabled"),
+)
 
 Work = Callable[[Administration, argparse.Namespace], Awaitable[dict[str, Any]]]
 """Work of a command on the database; its result is printed."""
@@ -192,11 +198,8 @@ async def add_number(storage: Administration, arguments: argparse.Namespace) -> 
 @on_storage
 async def list_numbers(storage: Administration, arguments: argparse.Namespace) -> dict[str, Any]:
     """Run `trunkline numbers list`."""
-    # Imported here: the schemas of the API take longer to import than all that another command needs.
-    from api.schemas.numbers import number_json
-
     numbers = await storage.numbers.every(arguments.account)
-    return {"account_sid": arguments.account, "numbers": [number_json(number) for number in numbers]}
+    return {"account_sid": arguments.account, "numbers": [listed_number(number) for number in numbers]}
 
 
 @on_storage
@@ -204,6 +207,25 @@ async def release_number(storage: Administration, arguments: argparse.Namespace)
     """Run `trunkline numbers release`."""
     number = await storage.numbers.release_by_number(arguments.account, arguments.number)
     return {**_number(number), "status": "released"}
+
+
+def listed_number(number: PhoneNumber) -> dict[str, Any]:
+    """Fields of a number as the API shows them, without importing its schemas, which takes half a second."""
+    billing = number.billing if number.status != "released" else None
+    return {
+        "id": number.phone_number_id,
+        **{name: getattr(number, name) for name in _NUMBER_FIELDS},
+        "monthly_cost": rupees(number.monthly_cost_paise),
+        "next_billing_at": _time(billing.next_at) if billing else None,
+        "payment_deadline_at": _time(billing.deadline_at) if billing else None,
+        "inbound_target_type": number.inbound_target_type,
+        "created_at": timestamp(number.created_at),
+        "updated_at": timestamp(number.updated_at),
+    }
+
+
+def _time(moment: datetime | None) -> str | None:
+    return None if moment is None else timestamp(moment)
 
 
 def _number(number: PhoneNumber) -> dict[str, Any]:

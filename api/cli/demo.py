@@ -34,7 +34,7 @@ from fixtures.carrier import PROMPTS_DIRECTORY
 from fixtures.carrier_call import SandboxCall
 from media.audio import PromptLibrary, tone
 
-__all__ = ["add_arguments", "run"]
+__all__ = ["run"]
 
 ECHO_NUMBER, TONE_NUMBER = "+919800000001", "+919800000007"
 PROMPT = "en/speech-sample"
@@ -68,13 +68,6 @@ class Verdicts:
         if not holds:
             self.failed.append(what)
         print(f"    {'ok  ' if holds else 'FAIL'}  {what}{': ' + detail if detail else ''}")
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `trunkline demo`."""
-    parser.add_argument(
-        "--directory", type=Path, metavar="DIR", help="where recordings and logs go (default: DATA_DIR/demo)"
-    )
 
 
 def run(settings: Settings, arguments: argparse.Namespace) -> int:

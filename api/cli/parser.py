@@ -6,7 +6,8 @@ import argparse
 import json
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
-from importlib import import_module, metadata
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from api.process.collector import collector_paused
@@ -23,12 +24,12 @@ MAX_BALANCE_INR = Decimal(100_000_000)
 _Subparsers = argparse._SubParsersAction
 
 
-def build_parser(command: str | None = None) -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     """
     Make the parser of the whole command.
 
-    Modules that only one command needs are imported only for that `command`: the administrative commands
-    start fast, and work where the media engine is not built.
+    Modules that only one command needs are imported when it runs: the administrative commands start fast, and
+    work where the media engine is not built.
     """
     parser = argparse.ArgumentParser(
         prog="trunkline",
@@ -36,11 +37,11 @@ def build_parser(command: str | None = None) -> argparse.ArgumentParser:
         epilog="Start with `trunkline serve`; it prints a key and a call to try. "
         "Every command takes --help. Settings: `trunkline serve --help`.",
     )
-    parser.add_argument("--version", action="version", version=f"trunkline {_version()}")
+    parser.add_argument("--version", action=_ShowVersion, nargs=0, help="show the version, and exit")
     parser.set_defaults(parser=parser, config=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     _serve(commands)
-    _demo(commands, command)
+    _demo(commands)
     _health(commands)
     _backup(commands)
     _accounts(commands)
@@ -52,11 +53,18 @@ def build_parser(command: str | None = None) -> argparse.ArgumentParser:
     return parser
 
 
-def _version() -> str:
-    try:
-        return metadata.version("trunkline")
-    except metadata.PackageNotFoundError:
-        return "(not installed)"
+class _ShowVersion(argparse.Action):
+    """Print the version; it is looked for in what is installed, so only when asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from importlib import metadata
+
+        try:
+            version = metadata.version("trunkline")
+        except metadata.PackageNotFoundError:
+            version = "(not installed)"
+        print(f"trunkline {version}")
+        parser.exit()
 
 
 def _command(
@@ -100,13 +108,12 @@ def _serve(commands: _Subparsers[argparse.ArgumentParser]) -> None:
     parser.set_defaults(run=_later("serve", "run"))
 
 
-def _demo(commands: _Subparsers[argparse.ArgumentParser], command: str | None) -> None:
+def _demo(commands: _Subparsers[argparse.ArgumentParser]) -> None:
     parser = _command(commands, "demo", "place one call to the sandbox carrier and show everything it did")
-    if command == "demo":
-        from api.cli import demo
-
-        demo.add_arguments(parser)
-        parser.set_defaults(run=demo.run)
+    parser.add_argument(
+        "--directory", type=Path, metavar="DIR", help="where recordings and logs go (default: DATA_DIR/demo)"
+    )
+    parser.set_defaults(run=_later("demo", "run"))
 
 
 def _health(commands: _Subparsers[argparse.ArgumentParser]) -> None:

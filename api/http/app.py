@@ -108,9 +108,9 @@ def create_app(
 
 def _routed(pipeline: Pipeline, public: Iterable[PublicEndpoint]) -> Iterator[tuple[str, str, _Handler]]:
     """Method, pattern and handler of every route."""
-    paths = {endpoint.path for endpoint in ENDPOINTS}
+    patterns = patterns_of(endpoint.path for endpoint in ENDPOINTS)
     for endpoint in ENDPOINTS:
-        handler, path = pipeline.handler(endpoint), route_of(endpoint.path, paths)
+        handler, path = pipeline.handler(endpoint), patterns[endpoint.path]
         yield endpoint.method, path, handler
         # What another protocol answers to GET is a stream, which has no head of its own.
         if endpoint.method == "GET" and endpoint.spoken is None:
@@ -120,28 +120,28 @@ def _routed(pipeline: Pipeline, public: Iterable[PublicEndpoint]) -> Iterator[tu
         yield "HEAD", route.path, route.handler
 
 
-def route_of(path: str, paths: Iterable[str]) -> str:
+def patterns_of(paths: Iterable[str]) -> dict[str, str]:
     """
-    Routing pattern of a path, whose parameters do not match literal segments of other paths.
+    Routing patterns of paths, by path; a parameter does not match literal segments of other paths.
 
     So a method that ``/calls/outbound`` lacks is not routed to ``/calls/{call_id}``.
     """
-    parts = path.split("/")
-    for place, part in enumerate(parts):
-        if not part.startswith("{") or not part.endswith("}"):
-            continue
-        others = [other.split("/") for other in paths]
-        words = {
-            other[place]
-            for other in others
-            if len(other) == len(parts)
-            and other[:place] == path.split("/")[:place]
-            and "{" not in other[place]
-        }
-        if words:
-            taken = "|".join(sorted(map(re.escape, words)))
-            parts[place] = f"{{{part[1:-1]}:(?!(?:{taken})(?:/|$))[^/]+}}"
-    return "/".join(parts)
+    split = {path: path.split("/") for path in paths}
+    words: dict[tuple[int, tuple[str, ...]], set[str]] = {}
+    for parts in split.values():
+        for place, part in enumerate(parts):
+            if "{" not in part:
+                words.setdefault((len(parts), tuple(parts[:place])), set()).add(part)
+    patterns = {}
+    for path, parts in split.items():
+        segments = list(parts)
+        for place, part in enumerate(parts):
+            taken = words.get((len(parts), tuple(parts[:place])))
+            if taken and part.startswith("{") and part.endswith("}"):
+                others = "|".join(sorted(map(re.escape, taken)))
+                segments[place] = f"{{{part[1:-1]}:(?!(?:{others})(?:/|$))[^/]+}}"
+        patterns[path] = "/".join(segments)
+    return patterns
 
 
 def trusts(networks: Iterable[IpNetwork]) -> Callable[[str | None], bool]:

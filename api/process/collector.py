@@ -30,9 +30,9 @@ def calm_collector() -> None:
     """
     Keep the garbage collector from pausing calls.
 
-    Objects that exist after the start live as long as the process, so they are frozen. Calls leave few
-    cycles, and a full collection over the objects of a thousand calls takes up to 100 ms, so it is made rare.
+    Objects that exist after the start live as long as the process, so they are frozen. The few thousand that
+    do not are not looked for, which would take 100 ms before the server is ready. Calls leave few cycles, and
+    a full collection over the objects of a thousand calls takes up to 100 ms, so it is made rare.
     """
-    gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)

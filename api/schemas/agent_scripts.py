@@ -1,7 +1,5 @@
 """Script of the built-in voice agent."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """Request and response models of applications."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 

@@ -1,7 +1,5 @@
 """Base of all request and response models, and conversion of validation errors to readable text."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -9,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, RootModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from api.http.body import UNSTORABLE
@@ -22,6 +20,7 @@ __all__ = [
     "NoQuery",
     "Reach",
     "RequestModel",
+    "ResponseList",
     "ResponseModel",
     "all_optional",
     "field_names",
@@ -113,6 +112,15 @@ class ResponseModel(BaseModel):
     model_config = ConfigDict(extra="forbid", defer_build=True)
 
     json_schema_mode: ClassVar[str] = "serialization"
+
+
+ItemT = TypeVar("ItemT")
+
+
+class ResponseList(RootModel[list[ItemT]]):
+    """Base of responses that are a list."""
+
+    model_config = ConfigDict(defer_build=True)
 
 
 class NoBody(RequestModel):

@@ -1,7 +1,5 @@
 """Request and response models of call logs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal

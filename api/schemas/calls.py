@@ -1,7 +1,5 @@
 """Request and response models of the call endpoints."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal

@@ -1,7 +1,5 @@
 """Field types shared by several schemas."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar

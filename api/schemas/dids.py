@@ -1,7 +1,5 @@
 """Request and response models for buying numbers."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Any, Literal
 

@@ -5,8 +5,6 @@ The domain checks them too, and more. They are also checked here so that one err
 wrong field, including those that only the domain would find.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 

@@ -1,7 +1,5 @@
 """Request that changes an active call."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 

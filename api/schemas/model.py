@@ -1,13 +1,11 @@
 """Description of a session with a vendor's realtime speech model, and its stored keys."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, RootModel
+from pydantic import Field
 
-from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.base import RequestModel, ResponseList, ResponseModel
 from api.schemas.common import Timestamp
 from callcontrol.errors import FieldError
 from callcontrol.model_keys.keys import value_errors
@@ -144,7 +142,7 @@ class ModelKeyObject(ResponseModel):
     created_at: Timestamp
 
 
-class ModelKeyObjects(RootModel[list[ModelKeyObject]]):
+class ModelKeyObjects(ResponseList[ModelKeyObject]):
     """The stored keys of an account."""
 
 

@@ -1,7 +1,5 @@
 """Request and response models of calls from the sandbox."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """Conversion of objects of the domain to their JSON form."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Optional fields of the stream to a voice agent, common to calls and inbound bindings."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

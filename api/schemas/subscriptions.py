@@ -1,13 +1,11 @@
 """Request and response models of webhook subscriptions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, RootModel
+from pydantic import ConfigDict, Field
 
-from api.schemas.base import RequestModel, ResponseModel, all_optional
+from api.schemas.base import RequestModel, ResponseList, ResponseModel, all_optional
 from api.schemas.common import PeriodRequest, Timestamp
 from callcontrol.egress.url_policy import WEB_SCHEMES, check_url
 from callcontrol.errors import DomainError, FieldError, ValidationFailed
@@ -132,7 +130,7 @@ class SubscriptionObject(ResponseModel):
     updated_at: Timestamp
 
 
-class SubscriptionObjects(RootModel[list[SubscriptionObject]]):
+class SubscriptionObjects(ResponseList[SubscriptionObject]):
     """All subscriptions of the account, newest first."""
 
 
@@ -167,7 +165,7 @@ class DeliveryObject(ResponseModel):
     delivered_at: Timestamp | None
 
 
-class DeliveryObjects(RootModel[list[DeliveryObject]]):
+class DeliveryObjects(ResponseList[DeliveryObject]):
     """The newest deliveries, newest first."""
 
 

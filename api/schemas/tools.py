@@ -1,13 +1,11 @@
 """Request and response models of the tool-integration service."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, RootModel
+from pydantic import Field
 
-from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.base import RequestModel, ResponseList, ResponseModel
 from api.schemas.common import Day, Id, Name, Timestamp
 from api.schemas.subscriptions import Secret, WebhookUrl, wrong_url
 from callcontrol.aio.tokens import utc_now
@@ -74,7 +72,7 @@ class ToolObject(ResponseModel):
     annotations: dict[str, bool]
 
 
-class ToolObjects(RootModel[list[ToolObject]]):
+class ToolObjects(ResponseList[ToolObject]):
     """The tools that a key may use, by name."""
 
 
@@ -188,7 +186,7 @@ class NewTool(ManagedTool):
     secret: Annotated[str, Field(description="Shown this once.")]
 
 
-class ManagedTools(RootModel[list[ManagedTool]]):
+class ManagedTools(ResponseList[ManagedTool]):
     """All tools of the account, by name."""
 
 
@@ -226,7 +224,7 @@ class NewAppKey(AppKeyObject):
     key: Annotated[str, Field(description="Shown this once.")]
 
 
-class AppKeyObjects(RootModel[list[AppKeyObject]]):
+class AppKeyObjects(ResponseList[AppKeyObject]):
     """Valid app keys of the account, oldest first."""
 
 

@@ -1,7 +1,5 @@
 """Request and response models of the trunk portal."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ The list is an addition to the specification, in the syntax of jambonz.
 ``callcontrol.instructions.verbs`` checks the values; their syntax is checked here too.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal

@@ -1,7 +1,5 @@
 """Requests and answers of the wallet endpoints; amounts are rupees."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Annotated, Any
 

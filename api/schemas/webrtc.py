@@ -1,7 +1,5 @@
 """Request and response models of telephones in web pages."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Literal
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from api.cli import demo
+from api.cli.parser import build_parser
 from api.process.config import Settings, load_settings
 from api.process.failures import StartFailed
 from api.process.server import Server
@@ -27,9 +28,9 @@ def settings(directory: Path) -> Settings:
 
 
 def arguments(directory: Path | None = None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    demo.add_arguments(parser)
-    return parser.parse_args([] if directory is None else ["--directory", str(directory)])
+    return build_parser().parse_args(
+        ["demo", *([] if directory is None else ["--directory", str(directory)])]
+    )
 
 
 @pytest.mark.long(reason="the whole demonstration, in real time")

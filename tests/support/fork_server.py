@@ -229,8 +229,6 @@ def _warm_up() -> bytes:
     """Do the work common to all servers once; return the content of a new database."""
     for name in _IMPORTED:
         importlib.import_module(name)
-    # It takes as long as the rest of a start, and is kept.
-    importlib.import_module("media.audio").hold_music()
     sqlalchemy, schema = (
         importlib.import_module("sqlalchemy"),
         importlib.import_module("callcontrol.database.schema"),

@@ -1,7 +1,5 @@
 """Request and response models of the voice assistant's calls."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 

@@ -1,13 +1,11 @@
 """Request and response models of the voice assistant's keys."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, RootModel
+from pydantic import Field
 
-from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.base import RequestModel, ResponseList, ResponseModel
 from api.schemas.common import Name, Timestamp
 from callcontrol.accounts.keys import MAX_OVERLAP_S, scope_errors
 from callcontrol.errors import FieldError
@@ -81,5 +79,5 @@ class RotatedKeyObject(NewKeyObject):
     replaces: KeyObject
 
 
-class KeyObjects(RootModel[list[KeyObject]]):
+class KeyObjects(ResponseList[KeyObject]):
     """Valid keys of the account, oldest first."""

@@ -1,13 +1,11 @@
 """Request and response models of the voice assistant's webhooks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, RootModel
+from pydantic import ConfigDict, Field
 
-from api.schemas.base import RequestModel, ResponseModel, all_optional
+from api.schemas.base import RequestModel, ResponseList, ResponseModel, all_optional
 from api.schemas.common import Timestamp
 from api.schemas.subscriptions import WEBHOOK_URLS, WebhookUrl, wrong_webhook
 from callcontrol.assistant.calls import AssistantEvent
@@ -95,5 +93,5 @@ class CreatedWebhook(WebhookObject):
     secret: Annotated[str, Field(description="Shown this once.")]
 
 
-class WebhookObjects(RootModel[list[WebhookObject]]):
+class WebhookObjects(ResponseList[WebhookObject]):
     """All webhooks of the account, newest first."""

@@ -1,13 +1,11 @@
 """Bodies and shapes of applications in jambonz's interface."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
-from pydantic import Field, RootModel
+from pydantic import Field
 
-from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.base import RequestModel, ResponseList, ResponseModel
 from api.schemas.common import Name
 from api.schemas.jambonz_api.base import Hook, StatusHook, unavailable
 from callcontrol.egress.url_policy import STREAM_SCHEMES, WEB_SCHEMES
@@ -49,5 +47,5 @@ class JambonzApplication(ResponseModel):
     record_all_calls: bool
 
 
-class JambonzApplications(RootModel[list[JambonzApplication]]):
+class JambonzApplications(ResponseList[JambonzApplication]):
     """Applications, oldest first."""

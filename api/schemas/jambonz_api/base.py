@@ -1,7 +1,5 @@
 """Common parts of jambonz's bodies: its hooks, and the parties it calls."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 

@@ -1,13 +1,11 @@
 """Bodies and shapes of calls in jambonz's interface."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, RootModel
+from pydantic import AfterValidator, Field
 
-from api.schemas.base import RequestModel, ResponseModel
+from api.schemas.base import RequestModel, ResponseList, ResponseModel
 from api.schemas.calls import MAX_TIME_LIMIT_S, CallerName, InviteHeaders
 from api.schemas.common import E164, Id
 from api.schemas.forms import QueryAddress
@@ -145,7 +143,7 @@ class JambonzCall(ResponseModel):
     customer_data: Annotated[dict[str, Any] | None, Field(alias="customerData")]
 
 
-class JambonzCalls(RootModel[list[JambonzCall]]):
+class JambonzCalls(ResponseList[JambonzCall]):
     """Calls, newest first."""
 
 

@@ -1,7 +1,5 @@
 """Request and response models of masked calls."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 

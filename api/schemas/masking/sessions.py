@@ -1,7 +1,5 @@
 """Request and response models of masking sessions and masked numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 

@@ -5,8 +5,6 @@ In a request, null for an optional field is the same as leaving it out. In a cha
 their values, null removes a value instead.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Annotated, Any, Literal
 

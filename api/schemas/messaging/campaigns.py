@@ -1,7 +1,5 @@
 """Request and response models of campaigns."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime

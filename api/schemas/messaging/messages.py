@@ -1,7 +1,5 @@
 """Messages (messaging specification, POST /messages; the additive lists and the sandbox)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any, Literal

@@ -1,7 +1,5 @@
 """Request and response models of templates and of the sending channel."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 

@@ -1,14 +1,12 @@
 """Request and response models of messaging's webhook endpoints."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, RootModel
+from pydantic import ConfigDict, Field
 
 from api.schemas.assistant.webhooks import WebhookDescription, WebhookSecret
-from api.schemas.base import all_optional
+from api.schemas.base import ResponseList, all_optional
 from api.schemas.common import Timestamp
 from api.schemas.messaging.base import CamelRequest, CamelResponse
 from api.schemas.subscriptions import WEBHOOK_URLS, TestOutcome, WebhookUrl, wrong_webhook
@@ -82,7 +80,7 @@ class CreatedWebhookEndpoint(WebhookEndpointObject):
     secret: Annotated[str, Field(description="Shown this once.")]
 
 
-class WebhookEndpointObjects(RootModel[list[WebhookEndpointObject]]):
+class WebhookEndpointObjects(ResponseList[WebhookEndpointObject]):
     """All webhook endpoints of the account, newest first."""
 
 
@@ -109,5 +107,5 @@ class EndpointDelivery(CamelResponse):
     delivered_at: Timestamp | None
 
 
-class EndpointDeliveries(RootModel[list[EndpointDelivery]]):
+class EndpointDeliveries(ResponseList[EndpointDelivery]):
     """The newest deliveries, newest first."""

@@ -1,7 +1,5 @@
 """Common parts of Twilio's forms, queries and lists."""
 
-from __future__ import annotations
-
 from typing import Annotated
 from urllib.parse import urlencode
 

@@ -1,7 +1,5 @@
 """Forms and shapes of conferences in Twilio's interface."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 

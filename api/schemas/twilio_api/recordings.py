@@ -1,7 +1,5 @@
 """Shapes of recordings in Twilio's interface."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 

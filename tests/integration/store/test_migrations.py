@@ -145,6 +145,31 @@ async def test_rows_survive_all_migrations_and_their_undoing(empty_url: str, str
     await database.close()
 
 
+def everything(connection: Connection) -> dict[str, Any]:
+    """Statements that an SQLite database was made with, whatever their white space, and all rows."""
+    made = connection.exec_driver_sql("SELECT type, name, tbl_name, sql FROM sqlite_master")
+    found: dict[str, Any] = {
+        f"{kind} {name} of {table}": " ".join((sql or "").split()) for kind, name, table, sql in made
+    }
+    for name in sa.inspect(connection).get_table_names():
+        found[f"rows of {name}"] = connection.exec_driver_sql(f"SELECT * FROM {name}").all()
+    counted = connection.exec_driver_sql("SELECT * FROM sqlite_sequence WHERE seq > 0")
+    found["rows of sqlite_sequence"] = counted.all()
+    return found
+
+
+@pytest.mark.parametrize("empty_url", ["sqlite"], indirect=True)
+async def test_a_new_database_is_as_the_migrations_make_it(empty_url: str) -> None:
+    engine = sa.create_engine("sqlite://")
+    with engine.begin() as connection:
+        schema.upgrade(connection, schema.HEAD)
+        expected = everything(connection)
+    engine.dispose()
+    database = await Database.open(empty_url)
+    assert await database.read(everything) == expected, "run .venv/bin/python scripts/new-sqlite"
+    await database.close()
+
+
 async def test_calls_from_before_have_their_outcome(empty_url: str) -> None:
     database = await Database.open(empty_url, migrate=False, secrets=SECRETS)
     await database.write(lambda connection: schema.upgrade(connection, "0009"))

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from api.cli import main
+from api.cli.admin import listed_number
 from api.cli.parser import build_parser
 from api.process.config import PREFIX, VARIABLES
 from api.process.values import ListenAddress
+from api.schemas.numbers import number_json
+from callcontrol.models import Billing, Binding, PhoneNumber
 
 
 def parse(*arguments: str) -> Any:
@@ -151,3 +155,30 @@ def test_a_missing_config_file(capsys: pytest.CaptureFixture[str], tmp_path: Pat
 def test_a_server_is_for_development_when_asked() -> None:
     assert parse("serve", "--dev").dev
     assert not parse("serve").dev
+
+
+MOMENT = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("status", ["active", "suspended", "released"])
+@pytest.mark.parametrize("billing", [None, Billing(MOMENT, 1, MOMENT), Billing(MOMENT, 1, MOMENT, MOMENT)])
+@pytest.mark.parametrize("binding", [None, Binding("missed_call")])
+def test_a_number_is_listed_as_the_api_shows_it(
+    status: str, billing: Billing | None, binding: Binding | None
+) -> None:
+    number = PhoneNumber(
+        phone_number_id="number-1",
+        account_sid="account-1",
+        number="+918047000010",
+        created_at=MOMENT,
+        updated_at=MOMENT,
+        friendly_name="Front desk",
+        status=status,
+        number_type="mobile",
+        sms_enabled=True,
+        monthly_cost_paise=49_950,
+        binding=binding,
+        region="Karnataka",
+        billing=billing,
+    )
+    assert listed_number(number) == number_json(number)

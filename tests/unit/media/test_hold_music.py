@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import runpy
 from itertools import pairwise
+from pathlib import Path
 
 from media.audio import hold_music
 from tests.support.levels import level_dbfs, tone_level_dbfs
@@ -29,3 +31,12 @@ def test_the_loop_has_no_seam() -> None:
     samples = memoryview(hold_music()).cast("h")
     largest = max(abs(after - before) for before, after in pairwise(samples))
     assert abs(samples[0] - samples[-1]) <= largest
+
+
+def test_it_is_what_the_script_composes() -> None:
+    script = runpy.run_path(str(Path(__file__).parents[3] / "scripts" / "hold-music"))
+    composed = memoryview(script["melody"]()).cast("h")
+    samples = memoryview(hold_music()).cast("h")
+    assert len(samples) == len(composed)
+    # Sines of another C library may differ in the last bit.
+    assert max(abs(one - other) for one, other in zip(samples, composed, strict=True)) <= 1

@@ -7,6 +7,7 @@ from typing import Final
 
 from aiohttp import web
 
+from api.http.body import TextForm
 from api.http.endpoint import Context, Handover, Reply, Routes, Spoken
 from api.http.event_stream import send_events
 from api.http.middleware import current_request
@@ -15,6 +16,7 @@ from api.schemas.serializers import shown
 from api.schemas.webrtc import (
     BrowserAnswerBody,
     BrowserCallBody,
+    BrowserCallDialQuery,
     BrowserCallObject,
     BrowserCallQuery,
     BrowserRestartBody,
@@ -82,14 +84,18 @@ async def create_phone_token(context: Context[PhoneTokenBody, NoQuery]) -> Reply
     errors=(NumberNotOwned,),
     places_calls=True,
     token=_by_token,
+    text=TextForm("application/sdp", "sdp", "parameters", "X-"),
 )
-async def create_browser_call(context: Context[BrowserCallBody, NoQuery]) -> Reply:
+async def create_browser_call(context: Context[BrowserCallBody, BrowserCallDialQuery]) -> Reply:
     """
     Call from a browser.
 
     The answer to the offer is returned at once. The call begins when the browser has connected, and is
     charged as any inbound call. A number of the account leads where it is bound; everybody else is called
     as a number of the account in `from`. Takes a token of the page in place of a key.
+
+    The body may be the offer itself as `application/sdp`, with `to`, `from` and parameters (`X-Order=17` is
+    `Order`) in the query. Then the answer to it is the response, also as `application/sdp`.
     """
     body = context.body
     call = await context.services.browser_calls.place(

@@ -26,6 +26,7 @@ from callcontrol.webrtc.tokens import (
 __all__ = [
     "BrowserAnswerBody",
     "BrowserCallBody",
+    "BrowserCallDialQuery",
     "BrowserCallObject",
     "BrowserCallQuery",
     "BrowserRestartBody",
@@ -159,6 +160,17 @@ class BrowserCallBody(RequestModel):
         _Parameters,
         Field(max_length=_MAX_PARAMETERS, description="X- header fields of the call, without X-."),
     ] = {}
+
+
+class BrowserCallDialQuery(RequestModel):
+    """Fields of a call of a browser beside an offer that is the body itself."""
+
+    to: Annotated[
+        _Callee | None, Field(description="As in JSON; required beside application/sdp, ignored beside JSON.")
+    ] = None
+    from_: Annotated[_Caller | None, Field(alias="from", description="As in JSON; ignored beside JSON.")] = (
+        None
+    )
 
 
 class BrowserRestartBody(RequestModel):

@@ -55,6 +55,7 @@ from api.process.values import (
 from callcontrol.messaging.models import DEFAULT_MESSAGES_PER_SECOND, MAX_MESSAGES_PER_SECOND
 from callcontrol.models.accounts import MAX_RETENTION_DAYS
 from callcontrol.recordings.objects import ObjectFolder, parse_object_folder
+from callcontrol.webrtc.ice_servers import IceServer, parse_ice_servers
 from media.audio import TONE_PLANS
 from media.streams import WEBSOCKET_DIALECTS
 
@@ -209,6 +210,20 @@ class Settings:
     rtp_ports: PortRange = _setting("20000-29999", parse_ports, "range of RTP ports")
     webrtc_port: int = _setting(
         "31000", WholeNumber(0, 65_535), "UDP port of browsers' calls, at the address of RTP; 0 for any"
+    )
+    ice_servers: tuple[IceServer, ...] = _setting(
+        "",
+        parse_ice_servers,
+        "STUN and TURN servers that pages with a telephone get with their token, with USER:PASSWORD@ before "
+        "the host or TURN_SECRET",
+        secret=True,
+    )
+    turn_secret: str | None = _setting(
+        "",
+        parse_word,
+        "secret shared with the TURN servers that have no USER:PASSWORD@: pages get credentials that expire "
+        "with their token (TURN REST API, use-auth-secret of coturn)",
+        secret=True,
     )
     rtp_threads: int = _setting(
         "",
@@ -470,7 +485,8 @@ def _two_names(former: str, name: str, source: str) -> Problem:
 def _empty(variable: Variable) -> Any:
     if variable.parse in (parse_networks, parse_countries, parse_name_servers):
         return variable.parse("")
-    return () if variable.parse in (parse_advertises, parse_origins, parse_secret_keys) else None
+    lists = (parse_advertises, parse_origins, parse_secret_keys, parse_ice_servers)
+    return () if variable.parse in lists else None
 
 
 def _read_file(path: Path, problems: list[Problem], renamed: list[tuple[str, str]]) -> dict[str, str]:
@@ -527,6 +543,7 @@ def _check_together(values: Mapping[str, Any], problems: list[Problem]) -> None:
     """Refuse combinations of individually valid settings."""
     listens: tuple[ListenAddress, ...] = values["sip_listen"]
     _check_tls(values, problems)
+    _check_turn(values["ice_servers"], values["turn_secret"], problems)
     told = {":" in address for address in values["sip_advertise"]}
     if any(listen.is_any and (":" in listen.host) not in told for listen in listens):
         problems.append(_any_without_advertise("SIP"))
@@ -542,6 +559,17 @@ def _check_together(values: Mapping[str, Any], problems: list[Problem]) -> None:
                 "",
             )
         )
+
+
+def _check_turn(servers: tuple[IceServer, ...], secret: str | None, problems: list[Problem]) -> None:
+    """Refuse TURN servers for which pages would get no credential, and a secret that no server needs."""
+    without = [server.url for server in servers if server.needs_secret]
+    if without and secret is None:
+        message = f"{without[0]} needs USER:PASSWORD@ before its host, or {PREFIX}TURN_SECRET"
+        problems.append(Problem(PREFIX + "ICE_SERVERS", message, ""))
+    if secret is not None and not without:
+        message = f"is of no use: {PREFIX}ICE_SERVERS has no turn: or turns: address without USER:PASSWORD@"
+        problems.append(Problem(PREFIX + "TURN_SECRET", message, ""))
 
 
 def _check_tls(values: Mapping[str, Any], problems: list[Problem]) -> None:

@@ -20,6 +20,7 @@ from api.schemas.webrtc import (
     BrowserCallObject,
     BrowserCallQuery,
     BrowserRestartBody,
+    IceServerObject,
     NewBrowserCallObject,
     PhoneEventsQuery,
     PhoneTokenBody,
@@ -63,7 +64,8 @@ async def create_phone_token(context: Context[PhoneTokenBody, NoQuery]) -> Reply
     """
     Make a token with which a web page may call, and be called.
 
-    Your server makes it with its key, and gives it to the page. It ends by itself, and with the key.
+    Your server makes it with its key, and gives the data of the response to the page. It ends by itself, and
+    with the key.
     """
     body = context.body
     token, text = context.services.browser_calls.make_token(
@@ -74,7 +76,9 @@ async def create_phone_token(context: Context[PhoneTokenBody, NoQuery]) -> Reply
         body.ttl_seconds,
         receives_calls=body.receives_calls,
     )
-    return Reply(shown(PhoneTokenObject, token, token=text, expires_at=token.expires_at))
+    ice = context.services.browser_calls.ice.offered(token.identity, token.expires_at_s)
+    servers = [shown(IceServerObject, server) for server in ice]
+    return Reply(shown(PhoneTokenObject, token, token=text, expires_at=token.expires_at, ice_servers=servers))
 
 
 @routes.post(

@@ -30,6 +30,7 @@ __all__ = [
     "BrowserCallObject",
     "BrowserCallQuery",
     "BrowserRestartBody",
+    "IceServerObject",
     "NewBrowserCallObject",
     "PhoneEventsQuery",
     "PhoneTokenBody",
@@ -122,6 +123,14 @@ class PhoneTokenBody(RequestModel):
     ] = DEFAULT_TOKEN_S
 
 
+class IceServerObject(ResponseModel):
+    """STUN or TURN servers with one credential, as an RTCPeerConnection takes them."""
+
+    urls: list[str]
+    username: Annotated[str, Field(description="Empty for STUN.")]
+    credential: Annotated[str, Field(description="Empty for STUN.")]
+
+
 class PhoneTokenObject(ResponseModel):
     """A token, which is shown only here."""
 
@@ -131,6 +140,10 @@ class PhoneTokenObject(ResponseModel):
     may_call: list[str]
     receives_calls: bool
     expires_at: Timestamp
+    ice_servers: Annotated[
+        list[IceServerObject],
+        Field(description="Servers for the page's connections, with credentials for as long as the token."),
+    ]
 
 
 class BrowserCallBody(RequestModel):

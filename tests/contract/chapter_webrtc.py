@@ -133,6 +133,7 @@ async def _is_a_stream(_: Stage, answer: Answer) -> None:
 async def _can_call(stage: Stage, answer: Answer) -> None:
     token = answer.data["token"]
     assert token.startswith(TOKEN_PREFIX) and answer.data["identity"] == "asha"
+    assert answer.data["ice_servers"] == []
     body = {"sdp": _SDP, "to": await caller_id()(stage)}
     made = await stage.ask("POST", _CALLS, key=token, body=body)
     assert (made.status, made.data["from"]) == (201, answer.data["from"] or "asha"), made

@@ -361,7 +361,8 @@ def _body_of_text(
     endpoint: Endpoint[Any, Any], text: TextForm, raw: bytes, request: web.Request, reach: Reach
 ) -> RequestModel:
     model: type[RequestModel] = endpoint.body
-    fields = text.parse(raw, request.query.items(), field_names(endpoint.query))
+    beside: type[RequestModel] = endpoint.query
+    fields = text.parse(raw, request.query.items(), field_names(beside))
     try:
         return validate_body(model, fields, reach)
     except ValidationFailed as refusal:

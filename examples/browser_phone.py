@@ -32,7 +32,7 @@ PAGE = """<!doctype html>
 <script type="module">
   import { Phone } from "%(server)s/webrtc/trunkline-phone.js";
   const at = (id) => document.getElementById(id);
-  const token = async () => (await fetch("/token", { method: "POST" })).text();
+  const token = async () => (await fetch("/token", { method: "POST" })).json();
   const phone = new Phone({ token });
   let call = null;
   const show = () => {
@@ -110,7 +110,7 @@ def application(
             http.post(f"{server}/v1/webrtc/tokens", json=body, headers=headers) as response,
         ):
             response.raise_for_status()
-            return web.Response(text=(await response.json())["data"]["token"])
+            return web.json_response((await response.json())["data"])
 
     made = web.Application()
     made.add_routes([web.get("/", page), web.post("/token", token)])

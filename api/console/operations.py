@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, cast, get_args, get_origin
@@ -37,7 +37,7 @@ from callcontrol.errors import (
 if TYPE_CHECKING:
     from api.mcp.gateway import McpGateway
 
-__all__ = ["Listed", "ask", "ask_list", "may_ask", "refused"]
+__all__ = ["Listed", "ask", "ask_list", "change", "may_ask", "refused"]
 
 PER_PAGE: Final = 50
 
@@ -131,6 +131,29 @@ async def ask_list(
         visit.address(None, **kept) if here > 1 else None,
         visit.address(None, **kept, page=here + 1) if here < last else None,
     )
+
+
+async def change(
+    visit: Visit,
+    operation: str,
+    path: Mapping[str, str] | None = None,
+    *,
+    again: Callable[[Visit, DomainError], Awaitable[web.StreamResponse]],
+    to: str,
+    done: str,
+    **given: Any,
+) -> web.StreamResponse:
+    """
+    Do an operation for a form, as ``ask`` does, and go to the page `to`, which says that it is done.
+
+    If it is refused, `again` shows the page of the form again, with the reason. `done` names the text of the
+    next page, see ``Visit.go``.
+    """
+    try:
+        await ask(visit, operation, path, **given)
+    except DomainError as refusal:
+        return await again(visit, refusal)
+    visit.go(to, done=done)
 
 
 def refused(visit: Visit, template: str, error: DomainError, **values: Any) -> web.Response:

@@ -6,7 +6,8 @@ import asyncio
 import json
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from typing import Any, NoReturn
 from urllib.parse import parse_qsl
 
@@ -20,6 +21,7 @@ __all__ = [
     "JSON",
     "MAX_BODY_BYTES",
     "UNSTORABLE",
+    "TextForm",
     "parse_form",
     "parse_json",
     "read_body",
@@ -36,6 +38,7 @@ _BODY = "body"
 _BODY_TIMEOUT_S = 15.0
 _MAX_DEPTH = 32
 _MAX_FIELDS = 100
+_MAX_NAME_CHARS = 100
 
 
 async def read_body(request: web.Request, media_types: Collection[str]) -> bytes:
@@ -67,9 +70,64 @@ async def read_body(request: web.Request, media_types: Collection[str]) -> bytes
         raise ValidationFailed.of(_BODY, "must be encoded as its Content-Encoding says") from None
     if raw and media_types and request.content_type not in media_types:
         kind, first = ("a form or JSON", FORM) if FORM in media_types else ("JSON", JSON)
-        message = f"The body must be {kind}; send the header Content-Type: {first}."
+        others = "".join(f" or {one}" for one in media_types if one not in (FORM, JSON))
+        message = f"The body must be {kind}{others}; send the header Content-Type: {first}{others}."
         raise ApiError(415, "UNSUPPORTED_MEDIA_TYPE", message)
     return raw
+
+
+@dataclass(frozen=True, slots=True)
+class TextForm:
+    """
+    Second form of a body: a text as one of its fields, with the other fields in the query.
+
+    Query parameters that begin with `prefix`, in any case, are the entries of the field `table`. The response
+    is the same field of ``data``, as text of the same type.
+    """
+
+    media_type: str
+    field: str
+    table: str
+    prefix: str
+
+    def parse(self, raw: bytes, query: Iterable[tuple[str, str]], known: Collection[str]) -> dict[str, Any]:
+        """
+        Return the fields of a request; of the query, those that are `known` or entries of the table.
+
+        Raises:
+            ValidationFailed: The text is not UTF-8, something holds NUL, or an entry is given more than once.
+        """
+        fields: dict[str, Any] = {}
+        table: dict[str, str] = {}
+        for name, value in query:
+            is_entry = name[: len(self.prefix)].lower() == self.prefix.lower()
+            if not is_entry and name not in known:
+                continue
+            if UNSTORABLE.search(name + value):
+                raise ValidationFailed.of("query", "must not contain NUL")
+            into, key = (table, name[len(self.prefix) :]) if is_entry else (fields, name)
+            if key in into:
+                raise ValidationFailed.of(name[:_MAX_NAME_CHARS], "is given more than once")
+            into[key] = value
+        try:
+            text = raw.decode("utf-8")
+        except UnicodeDecodeError:
+            raise ValidationFailed.of(self.field, "must be text in UTF-8") from None
+        if "\0" in text:
+            raise ValidationFailed.of(self.field, "must not contain NUL")
+        return fields | ({self.field: text} if text else {}) | ({self.table: table} if table else {})
+
+    def named(self, refusal: ValidationFailed) -> ValidationFailed:
+        """Return a refusal that names entries of the table as the query does."""
+        inside = f"{self.table}."
+        return ValidationFailed(
+            [
+                FieldError(self.prefix + error.field.removeprefix(inside), error.message)
+                if error.field.startswith(inside)
+                else error
+                for error in refusal.errors
+            ]
+        )
 
 
 def too_large() -> ApiError:

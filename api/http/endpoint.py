@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, Unpack, get_
 from aiohttp import web
 from pydantic import BaseModel
 
-from api.http.body import FORM, JSON
+from api.http.body import FORM, JSON, TextForm
 from api.http.errors import ErrorStyle
 from api.schemas.base import NoBody, NoQuery, RequestModel
 from callcontrol import errors as domain
@@ -153,7 +153,7 @@ class Endpoint(Generic[BodyT, QueryT]):
     `idempotent` ones honour the header ``Idempotency-Key``, and a `confidential` response is kept for it
     encrypted, and repeated to the same key alone. A `ticket` authenticates a request without a key; a request
     with a ticket is judged by the ticket alone, even when it has a key. A `token` may stand in place of the
-    key. An `owned` request may concern what
+    key. With a `text` the body may also be a text. An `owned` request may concern what
     one node alone has, which then answers it. Endpoints of the style `TWILIO` also accept the key by Basic
     authentication and the body as a form, and answer ``data`` without an envelope, as those of the style
     `JAMBONZ` do.
@@ -190,6 +190,7 @@ class Endpoint(Generic[BodyT, QueryT]):
     ticket: Ticket | None = None
     token: Token | None = None
     spoken: Spoken | None = None
+    text: TextForm | None = None
     owned: bool = False
 
     @cached_property
@@ -232,6 +233,8 @@ class Endpoint(Generic[BodyT, QueryT]):
         """Types that the body may have; empty if none is read."""
         if not self.reads_body:
             return ()
+        if self.text is not None:
+            return (JSON, self.text.media_type)
         return (JSON, FORM) if self.style is ErrorStyle.TWILIO else (JSON,)
 
     @cached_property
@@ -315,6 +318,7 @@ class Declaration(TypedDict, total=False):
     ticket: Ticket
     token: Token
     spoken: Spoken
+    text: TextForm
     owned: bool
 
 

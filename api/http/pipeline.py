@@ -19,14 +19,14 @@ from aiohttp import web
 from pydantic_core import to_json
 
 from api.http.auth import authenticate, bearer_of, bearer_of_basic, uuid_of_account
-from api.http.body import FORM, parse_form, parse_json, read_body
+from api.http.body import FORM, TextForm, parse_form, parse_json, read_body
 from api.http.endpoint import Context, Endpoint, FileReply, Handover, Identifiers, Reply
 from api.http.errors import ApiError, ErrorStyle, to_api_error, unexpected
 from api.http.files import PrivateFile
 from api.http.middleware import current_request
 from api.http.ratelimit import RateLimiter, allowances_of
 from api.process.lifecycle import Lifecycle
-from api.schemas.base import NoBody, Reach, RequestModel, validate_body, validate_query
+from api.schemas.base import NoBody, Reach, RequestModel, field_names, validate_body, validate_query
 from callcontrol.aio.tokens import utc_now
 from callcontrol.bootstrap.aio.services import Services
 from callcontrol.clock import timestamp
@@ -197,10 +197,16 @@ class Pipeline:
         self, request: web.Request, endpoint: Endpoint[Any, Any], principal: Principal
     ) -> web.StreamResponse:
         path = _path(request, endpoint, principal)
-        query = validate_query(endpoint.query, request.query.items())
+        text = _text_form(endpoint, request)
+        # Beside a text the query has fields of the body, which are judged with it.
+        query = validate_query(endpoint.query, request.query.items() if text is None else ())
         raw = await read_body(request, endpoint.media_types)
         has_gateway = partial(self.services.storage.directory.has_gateway, principal.account_sid)
-        body = _body(endpoint, raw, request.content_type, Reach(self.services.verb_rules, has_gateway))
+        reach = Reach(self.services.verb_rules, has_gateway)
+        if text is not None:
+            body = _body_of_text(endpoint, text, raw, request, reach)
+        else:
+            body = _body(endpoint, raw, request.content_type, reach)
         if endpoint.places_calls and not self.lifecycle.takes_calls:
             message = "The server is starting or shutting down and takes no new calls; retry shortly."
             raise ServiceUnavailable(message, retry_after_s=5)
@@ -220,7 +226,11 @@ class Pipeline:
             reply = await endpoint.handler(context)
             if isinstance(reply, Handover):
                 return await reply.answer(request)
-            return self._respond(endpoint, reply)
+            response = self._respond(endpoint, reply)
+            if text is not None and isinstance(reply, Reply):
+                shown = str(reply.data[text.field]).encode()
+                return web.Response(body=shown, status=endpoint.success, content_type=text.media_type)
+            return response
         return await self._answer_once(request, endpoint, context, key, raw)
 
     async def _answer_once(
@@ -338,6 +348,25 @@ def _body(endpoint: Endpoint[Any, Any], raw: bytes, content_type: str, reach: Re
     if content_type == FORM:
         return validate_body(model, parse_form(raw, model.repeatable), reach)
     return validate_body(model, parse_json(raw), reach)
+
+
+def _text_form(endpoint: Endpoint[Any, Any], request: web.Request) -> TextForm | None:
+    """Form of the request if its body is a text; None if it is JSON or a form."""
+    if endpoint.text is not None and request.content_type == endpoint.text.media_type:
+        return endpoint.text
+    return None
+
+
+def _body_of_text(
+    endpoint: Endpoint[Any, Any], text: TextForm, raw: bytes, request: web.Request, reach: Reach
+) -> RequestModel:
+    model: type[RequestModel] = endpoint.body
+    beside: type[RequestModel] = endpoint.query
+    fields = text.parse(raw, request.query.items(), field_names(beside))
+    try:
+        return validate_body(model, fields, reach)
+    except ValidationFailed as refusal:
+        raise text.named(refusal) from None
 
 
 def _idempotency_key(request: web.Request, endpoint: Endpoint[Any, Any]) -> str | None:

@@ -32,7 +32,7 @@ _BEYOND = "`Range` begins behind the end of the file."
 _EDGE_ERRORS: Mapping[int, tuple[str, str]] = {
     408: ("REQUEST_TIMEOUT", "The body did not arrive in time."),
     413: ("PAYLOAD_TOO_LARGE", "The body exceeds 1 MiB."),
-    415: ("UNSUPPORTED_MEDIA_TYPE", "The body is not application/json."),
+    415: ("UNSUPPORTED_MEDIA_TYPE", "The body is of another type."),
 }
 _PREFIXES = ", ".join(f"{prefix}... of {service}" for service, prefix in PREFIXES.items())
 _RATE_HEADERS: Mapping[str, str] = {
@@ -167,6 +167,10 @@ def _operation(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict
             "required": endpoint.needs_body,
             "content": dict.fromkeys(endpoint.media_types, content),
         }
+        if endpoint.text is not None:
+            # The example is that of JSON: generators of requests have no serializer for every type.
+            text = {"schema": {"type": "string", "minLength": 1}}
+            operation["requestBody"]["content"][endpoint.text.media_type] = text
     if endpoint.spoken is not None and endpoint.spoken.request is not None:
         content = {"schema": endpoint.spoken.request, "example": EXAMPLES[endpoint.name]}
         operation["requestBody"] = {"required": True, "content": {"application/json": content}}
@@ -286,6 +290,8 @@ def _success(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict[s
     if endpoint.response is None:
         return {"description": "Done.", "headers": headers}
     content = {"application/json": {"schema": _success_schema(endpoint, schemas)}}
+    if endpoint.text is not None:
+        content[endpoint.text.media_type] = {"schema": {"type": "string"}}
     return {"description": "Success.", "headers": headers, "content": content}
 
 

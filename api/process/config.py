@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from api.process.combinations import PREFIX, Problem, check_together
 from api.process.values import (
     Choice,
     HostPort,
@@ -55,6 +56,7 @@ from api.process.values import (
 from callcontrol.messaging.models import DEFAULT_MESSAGES_PER_SECOND, MAX_MESSAGES_PER_SECOND
 from callcontrol.models.accounts import MAX_RETENTION_DAYS
 from callcontrol.recordings.objects import ObjectFolder, parse_object_folder
+from callcontrol.webrtc.ice_servers import IceServer, parse_ice_servers
 from media.audio import TONE_PLANS
 from media.audio.recognition import DEFAULT_MODELS, RECOGNIZER_PROTOCOLS, RecognizerProtocol
 from media.streams import WEBSOCKET_DIALECTS
@@ -71,23 +73,8 @@ __all__ = [
     "shown_settings",
 ]
 
-PREFIX = "TRUNKLINE_"
-
 # A thread relays the audio of hundreds of calls; one event loop has no more for so many threads.
 _MAX_DEFAULT_THREADS = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One invalid setting: its full name, the problem, and where it was set if that helps."""
-
-    variable: str
-    message: str
-    source: str = "the environment"
-
-    def __str__(self) -> str:
-        origin = f" (from {self.source})" if self.source else ""
-        return f"{self.variable}{origin}: {self.message}"
 
 
 class ConfigError(Exception):
@@ -210,6 +197,20 @@ class Settings:
     rtp_ports: PortRange = _setting("20000-29999", parse_ports, "range of RTP ports")
     webrtc_port: int = _setting(
         "31000", WholeNumber(0, 65_535), "UDP port of browsers' calls, at the address of RTP; 0 for any"
+    )
+    ice_servers: tuple[IceServer, ...] = _setting(
+        "",
+        parse_ice_servers,
+        "STUN and TURN servers that pages with a telephone get with their token, with USER:PASSWORD@ before "
+        "the host or TURN_SECRET",
+        secret=True,
+    )
+    turn_secret: str | None = _setting(
+        "",
+        parse_word,
+        "secret shared with the TURN servers that have no USER:PASSWORD@: pages get credentials that expire "
+        "with their token (TURN REST API, use-auth-secret of coturn)",
+        secret=True,
     )
     rtp_threads: int = _setting(
         "",
@@ -397,7 +398,7 @@ def load_settings(environ: Mapping[str, str], config_file: Path | None = None) -
         except ValueError as error:
             problems.append(Problem(PREFIX + variable.name, str(error), source))
     if not problems:
-        _check_together(values, problems)
+        check_together(values, problems)
     if problems:
         raise ConfigError(problems)
     if values["database_url"] is None:
@@ -482,7 +483,8 @@ def _two_names(former: str, name: str, source: str) -> Problem:
 def _empty(variable: Variable) -> Any:
     if variable.parse in (parse_networks, parse_countries, parse_name_servers):
         return variable.parse("")
-    return () if variable.parse in (parse_advertises, parse_origins, parse_secret_keys) else None
+    lists = (parse_advertises, parse_origins, parse_secret_keys, parse_ice_servers)
+    return () if variable.parse in lists else None
 
 
 def _read_file(path: Path, problems: list[Problem], renamed: list[tuple[str, str]]) -> dict[str, str]:
@@ -533,43 +535,3 @@ def _toml_text(value: object) -> str | None:
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return ",".join(value)
     return None
-
-
-def _check_together(values: Mapping[str, Any], problems: list[Problem]) -> None:
-    """Refuse combinations of individually valid settings."""
-    listens: tuple[ListenAddress, ...] = values["sip_listen"]
-    _check_tls(values, problems)
-    told = {":" in address for address in values["sip_advertise"]}
-    if any(listen.is_any and (":" in listen.host) not in told for listen in listens):
-        problems.append(_any_without_advertise("SIP"))
-    if values["rtp_advertise"] is None and values["rtp_listen"] in ("0.0.0.0", "::"):
-        problems.append(_any_without_advertise("RTP"))
-    if len(values["sandbox_listen"]) != 1 or values["sandbox_listen"][0].transport != "udp":
-        problems.append(Problem(PREFIX + "SANDBOX_LISTEN", "must be one udp:address:port", ""))
-    if values["sandbox_carrier"] and values["sandbox_rtp_ports"].overlaps(values["rtp_ports"]):
-        problems.append(
-            Problem(
-                PREFIX + "SANDBOX_RTP_PORTS",
-                f"overlaps {PREFIX}RTP_PORTS; the two need ports of their own",
-                "",
-            )
-        )
-
-
-def _check_tls(values: Mapping[str, Any], problems: list[Problem]) -> None:
-    """Refuse a tls: address without certificate and key, and one of the two files without the other."""
-    listens: tuple[ListenAddress, ...] = values["sip_listen"]
-    serves = any(listen.transport == "tls" for listen in listens)
-    for name in ("SIP_TLS_CERT", "SIP_TLS_KEY"):
-        other = "SIP_TLS_KEY" if name == "SIP_TLS_CERT" else "SIP_TLS_CERT"
-        if values[name.lower()] is None and (serves or values[other.lower()] is not None):
-            why = f"{PREFIX}SIP_LISTEN has a tls: address" if serves else f"{PREFIX}{other} is set"
-            problems.append(Problem(PREFIX + name, f"must name a PEM file, since {why}", ""))
-    if values["sip_tls_clients"] != "none" and values["sip_tls_ca"] is None:
-        message = "must name the authorities of the clients' certificates, or anybody's would do"
-        problems.append(Problem(PREFIX + "SIP_TLS_CA", message, ""))
-
-
-def _any_without_advertise(which: str) -> Problem:
-    message = f"listens on every address, so {PREFIX}{which}_ADVERTISE must say which one peers shall use"
-    return Problem(f"{PREFIX}{which}_LISTEN", message, "")

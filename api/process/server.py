@@ -48,6 +48,7 @@ from callcontrol.calls.aio.context import CallControlSettings
 from callcontrol.calls.aio.service import CallControl
 from callcontrol.nodes.aio import place_of
 from callcontrol.recordings.objects import ObjectStore, StoreFailed, StoreRefused
+from callcontrol.webrtc.ice_servers import IceServers
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from fixtures.inventory import SandboxInventory
 from fixtures.messaging_network import SandboxMessagingNetwork
@@ -437,6 +438,7 @@ def _service_settings(settings: Settings) -> ServiceSettings:
         calls=_control_settings(settings),
         node=settings.node,
         webrtc_port=settings.webrtc_port,
+        ice=IceServers(settings.ice_servers, settings.turn_secret),
         recording_days=settings.recording_retention_days,
         messages_per_second=settings.messages_per_second,
     )

@@ -7,6 +7,7 @@ from typing import Final
 
 from aiohttp import web
 
+from api.http.body import TextForm
 from api.http.endpoint import Context, Handover, Reply, Routes, Spoken
 from api.http.event_stream import send_events
 from api.http.middleware import current_request
@@ -15,9 +16,11 @@ from api.schemas.serializers import shown
 from api.schemas.webrtc import (
     BrowserAnswerBody,
     BrowserCallBody,
+    BrowserCallDialQuery,
     BrowserCallObject,
     BrowserCallQuery,
     BrowserRestartBody,
+    IceServerObject,
     NewBrowserCallObject,
     PhoneEventsQuery,
     PhoneTokenBody,
@@ -61,7 +64,8 @@ async def create_phone_token(context: Context[PhoneTokenBody, NoQuery]) -> Reply
     """
     Make a token with which a web page may call, and be called.
 
-    Your server makes it with its key, and gives it to the page. It ends by itself, and with the key.
+    Your server makes it with its key, and gives the data of the response to the page. It ends by itself, and
+    with the key.
     """
     body = context.body
     token, text = context.services.browser_calls.make_token(
@@ -72,7 +76,9 @@ async def create_phone_token(context: Context[PhoneTokenBody, NoQuery]) -> Reply
         body.ttl_seconds,
         receives_calls=body.receives_calls,
     )
-    return Reply(shown(PhoneTokenObject, token, token=text, expires_at=token.expires_at))
+    ice = context.services.browser_calls.ice.offered(token.identity, token.expires_at_s)
+    servers = [shown(IceServerObject, server) for server in ice]
+    return Reply(shown(PhoneTokenObject, token, token=text, expires_at=token.expires_at, ice_servers=servers))
 
 
 @routes.post(
@@ -82,14 +88,18 @@ async def create_phone_token(context: Context[PhoneTokenBody, NoQuery]) -> Reply
     errors=(NumberNotOwned,),
     places_calls=True,
     token=_by_token,
+    text=TextForm("application/sdp", "sdp", "parameters", "X-"),
 )
-async def create_browser_call(context: Context[BrowserCallBody, NoQuery]) -> Reply:
+async def create_browser_call(context: Context[BrowserCallBody, BrowserCallDialQuery]) -> Reply:
     """
     Call from a browser.
 
     The answer to the offer is returned at once. The call begins when the browser has connected, and is
     charged as any inbound call. A number of the account leads where it is bound; everybody else is called
     as a number of the account in `from`. Takes a token of the page in place of a key.
+
+    The body may be the offer itself as `application/sdp`, with `to`, `from` and parameters (`X-Order=17` is
+    `Order`) in the query. Then the answer to it is the response, also as `application/sdp`.
     """
     body = context.body
     call = await context.services.browser_calls.place(

@@ -24,9 +24,11 @@ from callcontrol.webrtc.tokens import (
 __all__ = [
     "BrowserAnswerBody",
     "BrowserCallBody",
+    "BrowserCallDialQuery",
     "BrowserCallObject",
     "BrowserCallQuery",
     "BrowserRestartBody",
+    "IceServerObject",
     "NewBrowserCallObject",
     "PhoneEventsQuery",
     "PhoneTokenBody",
@@ -119,6 +121,14 @@ class PhoneTokenBody(RequestModel):
     ] = DEFAULT_TOKEN_S
 
 
+class IceServerObject(ResponseModel):
+    """STUN or TURN servers with one credential, as an RTCPeerConnection takes them."""
+
+    urls: list[str]
+    username: Annotated[str, Field(description="Empty for STUN.")]
+    credential: Annotated[str, Field(description="Empty for STUN.")]
+
+
 class PhoneTokenObject(ResponseModel):
     """A token, which is shown only here."""
 
@@ -128,6 +138,10 @@ class PhoneTokenObject(ResponseModel):
     may_call: list[str]
     receives_calls: bool
     expires_at: Timestamp
+    ice_servers: Annotated[
+        list[IceServerObject],
+        Field(description="Servers for the page's connections, with credentials for as long as the token."),
+    ]
 
 
 class BrowserCallBody(RequestModel):
@@ -157,6 +171,17 @@ class BrowserCallBody(RequestModel):
         _Parameters,
         Field(max_length=_MAX_PARAMETERS, description="X- header fields of the call, without X-."),
     ] = {}
+
+
+class BrowserCallDialQuery(RequestModel):
+    """Fields of a call of a browser beside an offer that is the body itself."""
+
+    to: Annotated[
+        _Callee | None, Field(description="As in JSON; required beside application/sdp, ignored beside JSON.")
+    ] = None
+    from_: Annotated[_Caller | None, Field(alias="from", description="As in JSON; ignored beside JSON.")] = (
+        None
+    )
 
 
 class BrowserRestartBody(RequestModel):

@@ -9,7 +9,8 @@
  *   phone.addEventListener("incoming", ({ call }) => call.answer());
  *   phone.listen();
  *
- * `token` is text from POST /v1/webrtc/tokens, or a function that returns one, or a promise of one.
+ * `token` is the data of the response of POST /v1/webrtc/tokens or its `token` alone, or a function that returns
+ * one of these or a promise of one.
  */
 
 const RETRY_MS = [500, 1000, 2000, 4000];
@@ -30,16 +31,18 @@ export class PhoneError extends Error {
  * A telephone; its event "incoming" has a `call` that rings, "listening" tells a change of `listening`.
  *
  * Options: `token`; `url` of the server (default: where this module came from); `microphone`, constraints of
- * getUserMedia; `iceServers`, of RTCPeerConnection; `codecs`, names in order of preference, such as ["PCMU"].
+ * getUserMedia; `iceServers` and `iceTransportPolicy`, of RTCPeerConnection (default of the servers: those that
+ * came with the token); `codecs`, names in order of preference, such as ["PCMU"].
  */
 export class Phone extends EventTarget {
-  constructor({ token, url, microphone = true, iceServers = [], codecs = [] }) {
+  constructor({ token, url, microphone = true, iceServers, iceTransportPolicy = "all", codecs = [] }) {
     super();
     if (!token) throw new TypeError("Phone needs a token");
     this._token = token;
     this._url = new URL(url ?? "/", import.meta.url);
     this._microphone = microphone;
     this._iceServers = iceServers;
+    this._iceTransportPolicy = iceTransportPolicy;
     this._codecs = codecs;
     this._ringing = new Map();
     this._stop = null;
@@ -135,9 +138,19 @@ export class Phone extends EventTarget {
     this.dispatchEvent(Object.assign(new Event("listening"), { error }));
   }
 
+  async _granted() {
+    const given = typeof this._token === "function" ? await this._token() : this._token;
+    return typeof given === "string" ? { token: given } : given;
+  }
+
   async _bearer() {
-    const token = typeof this._token === "function" ? await this._token() : this._token;
-    return `Bearer ${token}`;
+    return `Bearer ${(await this._granted()).token}`;
+  }
+
+  /** Configuration of a connection; the credentials of its servers are as new as the token. */
+  async _configuration() {
+    const iceServers = this._iceServers ?? (await this._granted()).ice_servers ?? [];
+    return { iceServers, iceTransportPolicy: this._iceTransportPolicy, bundlePolicy: "max-bundle" };
   }
 
   async _ask(method, path, body, more = {}) {
@@ -173,7 +186,7 @@ export class Call extends EventTarget {
     this._sent = sent;
     this._own = own;
     this._audio = audio;
-    this.connection = new RTCPeerConnection({ iceServers: phone._iceServers, bundlePolicy: "max-bundle" });
+    this.connection = new RTCPeerConnection({ bundlePolicy: "max-bundle" });
     this._leave = () => this._tell();
     this._restarting = false;
     this._answering = false;
@@ -248,6 +261,7 @@ export class Call extends EventTarget {
 
   async _connect(path, wanted) {
     const { connection } = this;
+    connection.setConfiguration(await this._phone._configuration());
     connection.addEventListener("track", ({ track }) => {
       this.stream.addTrack(track);
       if (this._audio) {
@@ -300,6 +314,10 @@ export class Call extends EventTarget {
   }
 
   async _restart() {
+    await this._phone
+      ._configuration()
+      .then((configuration) => this.connection.setConfiguration(configuration))
+      .catch(() => {}); // the servers of before may still do
     await this._offer(() => this.connection.restartIce()).catch(() => {}); // the watch tells if the call is gone
   }
 

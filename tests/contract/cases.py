@@ -88,7 +88,7 @@ class Case:
 
     async def _ask(self, stage: Stage, path: str, query: Any, body: Any, headers: Any) -> Answer:
         method = self.row.split(" ", 1)[0]
-        parts: dict[str, Any] = {"body": body}
+        parts: dict[str, Any] = {"raw": body} if isinstance(body, bytes) else {"body": body}
         if body is not None and path.startswith(_OF_FORMS):
             parts = {"raw": urlencode(body, doseq=True).encode()}
             headers = {"Content-Type": "application/x-www-form-urlencoded", **headers}

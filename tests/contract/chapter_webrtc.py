@@ -22,6 +22,7 @@ _NOBODYS = "9a1c6a50-28ab-4bd0-9a6a-0b6f1f4e4a51"
 _LINES = offer_lines(bytes(32))
 _SDP = "\r\n".join([*_LINES, ""])
 _WITHOUT_AUDIO = "\r\n".join([*_LINES[:4], ""])
+_AS_SDP = {"Content-Type": "application/sdp"}
 _TO_OWN = {"sdp": _SDP, "to": caller_id()}
 
 
@@ -114,8 +115,8 @@ async def _until_it_streams(stage: Stage) -> AsyncIterator[None]:
     async def end() -> None:
         pages = stage.server.services.browser_calls.pages
         await until(lambda: len(pages) > 0)
-        for customer in stage.accounts.values():
-            for page in pages.of((customer.account_sid, "contract")):
+        for account in stage.accounts.values():
+            for page in pages.of((account.account_sid, "contract")):
                 page.end()
 
     ending = asyncio.create_task(end())
@@ -132,6 +133,7 @@ async def _is_a_stream(_: Stage, answer: Answer) -> None:
 async def _can_call(stage: Stage, answer: Answer) -> None:
     token = answer.data["token"]
     assert token.startswith(TOKEN_PREFIX) and answer.data["identity"] == "asha"
+    assert answer.data["ice_servers"] == []
     body = {"sdp": _SDP, "to": await caller_id()(stage)}
     made = await stage.ask("POST", _CALLS, key=token, body=body)
     assert (made.status, made.data["from"]) == (201, answer.data["from"] or "asha"), made
@@ -148,6 +150,16 @@ async def _is_answered(stage: Stage, answer: Answer) -> None:
     assert "a=ice-lite" in lines and "a=setup:passive" in lines and answer.data["state"] == "connecting"
     location = answer.headers["Location"]
     assert location == f"{_CALLS}/{answer.data['call_sid']}"
+    assert (await stage.ask("DELETE", location)).status == 204
+
+
+async def _is_answered_as_sdp(stage: Stage, answer: Answer) -> None:
+    assert answer.headers["Content-Type"] == "application/sdp"
+    lines = answer.raw.decode().split("\r\n")
+    assert lines[0] == "v=0" and lines[-1] == "" and "a=ice-lite" in lines and "a=setup:passive" in lines
+    location = answer.headers["Location"]
+    call = await stage.data("GET", location)
+    assert (call["from"], call["to"], call["state"]) == ("asha", await caller_id()(stage), "connecting")
     assert (await stage.ask("DELETE", location)).status == 204
 
 
@@ -200,6 +212,41 @@ CASES = (
             "VALIDATION_ERROR",
             body={"sdp": "", "to": "12", "from": "1", "parameters": {"Trunkline-X": "1"}, "colour": "red"},
             fields=("sdp", "to", "from", "parameters.Trunkline-X", "colour"),
+        ),
+        ok(
+            201,
+            name="of an offer that is the body",
+            body=_SDP.encode(),
+            query={"to": caller_id(), "from": "asha", "X-Order": "17", "utm_source": "page"},
+            headers=_AS_SDP,
+            then=_is_answered_as_sdp,
+        ),
+        refused(
+            400,
+            "VALIDATION_ERROR",
+            name="an offer that is the body, with a wrong query",
+            body=_WITHOUT_AUDIO.encode(),
+            query={"to": "12", "from": "1", "X-Trunkline-X": "1"},
+            headers=_AS_SDP,
+            fields=("to", "from", "X-Trunkline-X"),
+        ),
+        refused(
+            400,
+            "VALIDATION_ERROR",
+            name="an offer that is no text",
+            body=b"\xff",
+            query={"to": caller_id()},
+            headers=_AS_SDP,
+            fields=("sdp",),
+        ),
+        refused(400, "VALIDATION_ERROR", name="neither", headers=_AS_SDP, fields=("sdp", "to")),
+        refused(
+            400,
+            "VALIDATION_ERROR",
+            name="a wrong number beside JSON",
+            body=_TO_OWN,
+            query={"to": "12"},
+            fields=("to",),
         ),
         refused(
             400, "VALIDATION_ERROR", name="no audio", body={**_TO_OWN, "sdp": _WITHOUT_AUDIO}, fields=("sdp",)

@@ -160,6 +160,27 @@ async def test_a_browser_and_an_agent_hear_each_other(desk: Desk, peer: BrowserP
     assert peer.closed.is_set() and peer.unreadable == 0
 
 
+async def test_a_browser_that_sends_its_offer_as_sdp_is_connected(desk: Desk, peer: BrowserPeer) -> None:
+    await desk.bind(target="media_stream", stream_url=desk.agent.url)
+    query = {"to": NUMBER, "from": "asha", "X-Order": "17"}
+    headers = {"Authorization": f"Bearer {await desk.token()}", "Content-Type": "application/sdp"}
+    async with desk.http.post(
+        f"{desk.server.url}/v1/webrtc/calls", data=peer.offer(), params=query, headers=headers
+    ) as response:
+        assert (response.status, response.content_type) == (201, "application/sdp")
+        answer, location = await response.text(), response.headers["Location"]
+    await peer.connect(answer)
+    call_sid = location.rpartition("/")[2]
+    session = await desk.stream(call_sid)
+    await until(lambda: len(session.heard) > 32000)
+    heard = find_tone(samples_of(bytes(session.heard))[-8000:], session.sample_rate_hz)
+    assert heard.frequency_hz == pytest.approx(HERE_HZ, abs=3)
+    assert (await desk.ask("DELETE", location))[0] == 204
+    await peer.leave()
+    record = await desk.record(call_sid)
+    assert (record["from"], record["sip"]["headers"]["X-Order"]) == ("asha", "17")
+
+
 async def test_an_agent_that_hangs_up_ends_the_browser_s_call(desk: Desk, peer: BrowserPeer) -> None:
     await desk.bind(target="media_stream", stream_url=desk.agent.url)
     async with desk.calling(peer) as call:

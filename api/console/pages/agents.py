@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from api.console.operations import ask, ask_list, may_ask, refused
+from api.console.operations import ask, ask_list, change, may_ask, refused
 from api.console.page import Navigation, Pages
 from api.console.visit import HOME, Visit
 from callcontrol.errors import DomainError
@@ -53,17 +53,17 @@ async def show_agent(visit: Visit) -> web.StreamResponse:
 async def change_agent(visit: Visit) -> web.StreamResponse:
     """Change an agent; an empty field takes its value away."""
     emptied = {name: None for name in _OPTIONAL if not visit.form.get(name, "").strip()}
-    return await _done(visit, "update_agent", "changed", form=visit.form, body=emptied)
+    path, to = {"agent_id": visit.sid("id")}, f"{PATH}/{visit.sid('id')}"
+    return await change(
+        visit, "update_agent", path, again=_agent, to=to, done="changed", form=visit.form, body=emptied
+    )
 
 
 @pages.post(ONE + "/delete")
 async def delete_agent(visit: Visit) -> web.StreamResponse:
     """Delete an agent that no number is bound to."""
-    try:
-        await ask(visit, "delete_agent", {"agent_id": visit.sid("id")})
-    except DomainError as refusal:
-        return await _agent(visit, refusal)
-    visit.go(PATH, done="deleted")
+    path = {"agent_id": visit.sid("id")}
+    return await change(visit, "delete_agent", path, again=_agent, to=PATH, done="deleted")
 
 
 @pages.post(ONE + "/bind")
@@ -90,14 +90,6 @@ async def call_agent(visit: Visit) -> web.StreamResponse:
     except DomainError as refusal:
         return await _agent(visit, refusal)
     visit.go(f"{HOME}/calls/{call['id']}")
-
-
-async def _done(visit: Visit, operation: str, done: str, **given: Any) -> web.StreamResponse:
-    try:
-        await ask(visit, operation, {"agent_id": visit.sid("id")}, **given)
-    except DomainError as refusal:
-        return await _agent(visit, refusal)
-    visit.go(f"{PATH}/{visit.sid('id')}", done=done)
 
 
 def _choices(visit: Visit) -> dict[str, list[tuple[str, str]]]:

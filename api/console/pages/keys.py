@@ -7,7 +7,7 @@ from typing import Any, Final, get_args
 
 from aiohttp import web
 
-from api.console.operations import ask, ask_list, may_ask, refused
+from api.console.operations import ask, ask_list, change, may_ask, refused
 from api.console.page import Navigation, Pages
 from api.console.visit import HOME, Visit
 from callcontrol.accounts.keys import EVERY_SCOPE, SCOPES
@@ -48,11 +48,8 @@ async def rotate_key(visit: Visit) -> web.StreamResponse:
 @pages.post(ONE + "/revoke")
 async def revoke_key(visit: Visit) -> web.StreamResponse:
     """Revoke a key; the sessions of that key end with it."""
-    try:
-        await ask(visit, "revoke_key", {"key_id": visit.path("key_id")})
-    except DomainError as refusal:
-        return await _keys(visit, refusal)
-    visit.go(PATH, done="revoked")
+    path = {"key_id": visit.path("key_id")}
+    return await change(visit, "revoke_key", path, again=_keys, to=PATH, done="revoked")
 
 
 @pages.post(f"{PATH}/webhook-secret", scope="webhooks.write")

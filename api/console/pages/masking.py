@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from api.console.operations import Listed, ask, ask_list, may_ask, refused
+from api.console.operations import Listed, ask, ask_list, change, may_ask, refused
 from api.console.page import Navigation, Pages
 from api.console.visit import HOME, Visit
 from callcontrol.errors import DomainError
@@ -30,25 +30,31 @@ async def list_sessions(visit: Visit) -> web.StreamResponse:
 @pages.post(f"{PATH}/sessions")
 async def create_session(visit: Visit) -> web.StreamResponse:
     """Create a session between two parties."""
-    return await _done(visit, "create_masking_session", "made", form=visit.form)
+    return await change(
+        visit, "create_masking_session", again=_sessions, to=PATH, done="made", form=visit.form
+    )
 
 
 @pages.post(f"{PATH}/sessions/{{id}}/close")
 async def close_session(visit: Visit) -> web.StreamResponse:
     """Close a session; its calls go on."""
-    return await _done(visit, "close_masking_session", "closed", {"session_id": visit.path("id")})
+    path = {"session_id": visit.path("id")}
+    return await change(visit, "close_masking_session", path, again=_sessions, to=PATH, done="closed")
 
 
 @pages.post(f"{PATH}/numbers")
 async def enrol_number(visit: Visit) -> web.StreamResponse:
     """Use a number of the account for sessions."""
-    return await _done(visit, "enrol_masked_number", "enrolled", form=visit.form)
+    return await change(
+        visit, "enrol_masked_number", again=_sessions, to=PATH, done="enrolled", form=visit.form
+    )
 
 
 @pages.post(f"{PATH}/numbers/{{id}}/withdraw")
 async def withdraw_number(visit: Visit) -> web.StreamResponse:
     """Withdraw a number from sessions."""
-    return await _done(visit, "withdraw_masked_number", "withdrawn", {"phone_number_id": visit.sid("id")})
+    path = {"phone_number_id": visit.sid("id")}
+    return await change(visit, "withdraw_masked_number", path, again=_sessions, to=PATH, done="withdrawn")
 
 
 @pages.post(f"{PATH}/calls")
@@ -71,16 +77,6 @@ async def list_logs(visit: Visit) -> web.StreamResponse:
     except DomainError as refusal:
         return refused(visit, "masking_logs.html", refusal, **values)
     return visit.show("masking_logs.html", **values)
-
-
-async def _done(
-    visit: Visit, operation: str, done: str, path: dict[str, str] | None = None, **given: Any
-) -> web.StreamResponse:
-    try:
-        await ask(visit, operation, path, **given)
-    except DomainError as refusal:
-        return await _sessions(visit, refusal)
-    visit.go(PATH, done=done)
 
 
 async def _sessions(visit: Visit, refusal: DomainError | None = None) -> web.StreamResponse:

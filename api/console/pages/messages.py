@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from api.console.operations import Listed, ask, ask_list, refused
+from api.console.operations import Listed, ask, ask_list, change, refused
 from api.console.page import Navigation, Pages
 from api.console.visit import HOME, Visit
 from callcontrol.errors import DomainError
@@ -34,11 +34,8 @@ async def send_message(visit: Visit) -> web.StreamResponse:
         values = [line.strip() for line in form.get("values", "").splitlines() if line.strip()]
         template = {"name": form.get("name", "").strip(), "bodyParameters": values}
         body["template"] = template | ({"language": form["language"]} if form.get("language") else {})
-    try:
-        await ask(visit, "send_message", form={**form, "template": ""}, body=body)
-    except DomainError as refusal:
-        return await _messages(visit, refusal)
-    visit.go(PATH, done="sent")
+    sent = {**form, "template": ""}
+    return await change(visit, "send_message", again=_messages, to=PATH, done="sent", form=sent, body=body)
 
 
 @pages.get(PATH + "/{id}")

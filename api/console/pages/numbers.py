@@ -6,7 +6,7 @@ from typing import Any, Final, get_args
 
 from aiohttp import web
 
-from api.console.operations import ask, ask_list, may_ask, refused
+from api.console.operations import ask, ask_list, change, may_ask, refused
 from api.console.page import Navigation, Pages
 from api.console.visit import HOME, Visit
 from api.schemas.dids import NumberType
@@ -63,7 +63,7 @@ async def show_number(visit: Visit) -> web.StreamResponse:
 async def label_number(visit: Visit) -> web.StreamResponse:
     """Change the label of a number; an empty one takes it away."""
     body = {"friendly_name": visit.form.get("friendly_name") or None}
-    return await _done(visit, "change_number", "labelled", body=body)
+    return await _change(visit, "change_number", "labelled", body=body)
 
 
 @pages.post(ONE + "/bind")
@@ -73,23 +73,20 @@ async def bind_number(visit: Visit) -> web.StreamResponse:
     if form.get("target") == "voice_agent":
         # An agent is in the workspace of its account, unless it says another.
         form.setdefault("workspace_id", visit.account_sid)
-    return await _done(visit, "bind_number", "bound", form=form)
+    return await _change(visit, "bind_number", "bound", form=form)
 
 
 @pages.post(ONE + "/unbind")
 async def unbind_number(visit: Visit) -> web.StreamResponse:
     """Unbind the inbound calls of a number."""
-    return await _done(visit, "unbind_number", "unbound")
+    return await _change(visit, "unbind_number", "unbound")
 
 
 @pages.post(ONE + "/release")
 async def release_number(visit: Visit) -> web.StreamResponse:
     """Release a number for good."""
-    try:
-        await ask(visit, "release_number", {"id": visit.sid("id")})
-    except DomainError as refusal:
-        return await _number(visit, refusal)
-    visit.go(PATH, done="released")
+    path = {"id": visit.sid("id")}
+    return await change(visit, "release_number", path, again=_number, to=PATH, done="released")
 
 
 @pages.post(ONE + "/call", scope="calls.write")
@@ -105,14 +102,11 @@ async def call_number(visit: Visit) -> web.StreamResponse:
     visit.go(f"{HOME}/calls/{call['call_sid']}")
 
 
-async def _done(visit: Visit, operation: str, done: str, **given: Any) -> web.StreamResponse:
+async def _change(visit: Visit, operation: str, done: str, **given: Any) -> web.StreamResponse:
     """Do an operation on the number, and go back to it."""
     number = visit.sid("id")
-    try:
-        await ask(visit, operation, {"id": number}, **given)
-    except DomainError as refusal:
-        return await _number(visit, refusal)
-    visit.go(f"{PATH}/{number}", done=done)
+    to = f"{PATH}/{number}"
+    return await change(visit, operation, {"id": number}, again=_number, to=to, done=done, **given)
 
 
 async def _market(visit: Visit, refusal: DomainError | None = None) -> web.StreamResponse:

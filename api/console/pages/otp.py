@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from api.console.operations import Listed, ask, ask_list, may_ask, refused
+from api.console.operations import Listed, ask, ask_list, change, may_ask, refused
 from api.console.page import Navigation, Pages
 from api.console.visit import HOME, Visit
 from callcontrol.errors import DomainError
@@ -28,11 +28,7 @@ async def list_otps(visit: Visit) -> web.StreamResponse:
 @pages.post(f"{PATH}/send")
 async def send_otp(visit: Visit) -> web.StreamResponse:
     """Tell somebody a code by a call."""
-    try:
-        await ask(visit, "send_otp", form=visit.form)
-    except DomainError as refusal:
-        return await _otps(visit, refusal)
-    visit.go(PATH, done="sent")
+    return await change(visit, "send_otp", again=_otps, to=PATH, done="sent", form=visit.form)
 
 
 @pages.post(f"{PATH}/verify")

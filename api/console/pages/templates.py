@@ -6,7 +6,7 @@ from typing import Any, Final, get_args
 
 from aiohttp import web
 
-from api.console.operations import Listed, ask, ask_list, may_ask, refused
+from api.console.operations import Listed, ask_list, change, may_ask, refused
 from api.console.page import Navigation, Pages
 from api.console.visit import HOME, Visit
 from callcontrol.errors import DomainError
@@ -35,29 +35,21 @@ async def list_templates(visit: Visit) -> web.StreamResponse:
 @pages.post(PATH)
 async def create_template(visit: Visit) -> web.StreamResponse:
     """Create a template, which then is reviewed."""
-    return await _done(visit, "create_template", "made", form=visit.form)
+    return await change(visit, "create_template", again=_templates, to=PATH, done="made", form=visit.form)
 
 
 @pages.post(PATH + "/{id}/sync", scope="templates.read")
 async def sync_template(visit: Visit) -> web.StreamResponse:
     """Ask how the review of a template stands."""
-    return await _done(visit, "sync_template", "synced", {"id": visit.path("id")})
+    path = {"id": visit.path("id")}
+    return await change(visit, "sync_template", path, again=_templates, to=PATH, done="synced")
 
 
 @pages.post(PATH + "/{id}/delete")
 async def delete_template(visit: Visit) -> web.StreamResponse:
     """Delete a template."""
-    return await _done(visit, "delete_template", "deleted", {"id": visit.path("id")})
-
-
-async def _done(
-    visit: Visit, operation: str, done: str, path: dict[str, str] | None = None, **given: Any
-) -> web.StreamResponse:
-    try:
-        await ask(visit, operation, path, **given)
-    except DomainError as refusal:
-        return await _templates(visit, refusal)
-    visit.go(PATH, done=done)
+    path = {"id": visit.path("id")}
+    return await change(visit, "delete_template", path, again=_templates, to=PATH, done="deleted")
 
 
 async def _templates(visit: Visit, refusal: DomainError | None = None) -> web.StreamResponse:

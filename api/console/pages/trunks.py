@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from api.console.operations import ask, ask_list, may_ask, refused
+from api.console.operations import ask, ask_list, change, may_ask, refused
 from api.console.page import Navigation, Pages
 from api.console.visit import HOME, Visit
 from callcontrol.errors import DomainError
@@ -50,36 +50,33 @@ async def show_trunk(visit: Visit) -> web.StreamResponse:
 @pages.post(ONE + "/active")
 async def switch_trunk(visit: Visit) -> web.StreamResponse:
     """Switch a trunk on or off."""
-    return await _done(visit, "update_carrier", form=visit.form)
+    return await _change(visit, "update_carrier", form=visit.form)
 
 
 @pages.post(ONE + "/gateways")
 async def add_gateway(visit: Visit) -> web.StreamResponse:
     """Add a gateway; an empty port is looked up by SRV."""
     body = {} if visit.form.get("port", "").strip() else {"port": None}
-    return await _done(visit, "create_gateway", form=visit.form, body=body)
+    return await _change(visit, "create_gateway", form=visit.form, body=body)
 
 
 @pages.post(GATEWAY)
 async def change_gateway(visit: Visit) -> web.StreamResponse:
     """Change a gateway: whether it is asked by OPTIONS, and whether it is used."""
-    return await _done(visit, "update_gateway", form=visit.form)
+    return await _change(visit, "update_gateway", form=visit.form)
 
 
 @pages.post(GATEWAY + "/remove")
 async def remove_gateway(visit: Visit) -> web.StreamResponse:
     """Remove a gateway."""
-    return await _done(visit, "delete_gateway")
+    return await _change(visit, "delete_gateway")
 
 
 @pages.post(ONE + "/delete")
 async def delete_trunk(visit: Visit) -> web.StreamResponse:
     """Delete a trunk without numbers and calls."""
-    try:
-        await ask(visit, "delete_carrier", {"carrier_sid": visit.sid("id")})
-    except DomainError as refusal:
-        return await _trunk(visit, refusal)
-    visit.go(PATH, done="deleted")
+    path = {"carrier_sid": visit.sid("id")}
+    return await change(visit, "delete_carrier", path, again=_trunk, to=PATH, done="deleted")
 
 
 @pages.post(ONE + "/call", scope="calls.write")
@@ -93,16 +90,14 @@ async def place_test_call(visit: Visit) -> web.StreamResponse:
     visit.go(f"{HOME}/calls/{call['call_sid']}")
 
 
-async def _done(visit: Visit, operation: str, **given: Any) -> web.StreamResponse:
+async def _change(visit: Visit, operation: str, **given: Any) -> web.StreamResponse:
+    """Change the trunk or the gateway that the path names."""
     trunk = visit.sid("id")
     path = {"carrier_sid": trunk}
     if "gateway" in visit.request.match_info:
         path["gateway_sid"] = visit.sid("gateway")
-    try:
-        await ask(visit, operation, path, **given)
-    except DomainError as refusal:
-        return await _trunk(visit, refusal)
-    visit.go(f"{PATH}/{trunk}", done="changed")
+    to = f"{PATH}/{trunk}"
+    return await change(visit, operation, path, again=_trunk, to=to, done="changed", **given)
 
 
 async def _trunks(visit: Visit, refusal: DomainError | None = None) -> web.StreamResponse:

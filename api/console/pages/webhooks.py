@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from api.console.operations import Listed, ask, ask_list, may_ask, refused
+from api.console.operations import Listed, ask, ask_list, change, may_ask, refused
 from api.console.page import Navigation, Pages
 from api.console.visit import HOME, Visit
 from callcontrol.bootstrap.aio.services import Storage
@@ -119,21 +119,21 @@ async def replay_delivery(visit: Visit) -> web.StreamResponse:
     """Send a delivery again."""
     _, product = _product(visit)
     name = f"replay_{product.log}delivery"
-    return await _done(visit, name, "replayed", {"delivery_id": visit.path("delivery")})
+    return await _change(visit, name, "replayed", {"delivery_id": visit.path("delivery")})
 
 
 @pages.post(ONE + "/replay")
 async def replay_failed(visit: Visit) -> web.StreamResponse:
     """Send all deliveries that failed again."""
     _, product = _product(visit)
-    return await _done(visit, product.replay_failed, "replayed", body={"status": "failed"})
+    return await _change(visit, product.replay_failed, "replayed", body={"status": "failed"})
 
 
 @pages.post(ONE + "/active")
 async def switch_webhook(visit: Visit) -> web.StreamResponse:
     """Pause a webhook, or go on with it."""
     _, product = _product(visit)
-    return await _done(visit, f"update_{product.one}", "changed", form=visit.form)
+    return await _change(visit, f"update_{product.one}", "changed", form=visit.form)
 
 
 @pages.post(ONE + "/test")
@@ -151,11 +151,8 @@ async def test_webhook(visit: Visit) -> web.StreamResponse:
 async def delete_webhook(visit: Visit) -> web.StreamResponse:
     """Delete a webhook; what waits for it is dropped."""
     _, product = _product(visit)
-    try:
-        await ask(visit, f"delete_{product.one}", {product.identifier: visit.path("id")})
-    except DomainError as refusal:
-        return await _webhook(visit, refusal)
-    visit.go(PATH, done="deleted")
+    path = {product.identifier: visit.path("id")}
+    return await change(visit, f"delete_{product.one}", path, again=_webhook, to=PATH, done="deleted")
 
 
 def _product(visit: Visit) -> tuple[str, _Product]:
@@ -174,15 +171,14 @@ async def _one(visit: Visit, product: _Product) -> dict[str, Any]:
     raise NotFound("There is no such webhook.")
 
 
-async def _done(
+async def _change(
     visit: Visit, operation: str, done: str, path: Mapping[str, str] | None = None, **given: Any
 ) -> web.StreamResponse:
+    """Do an operation on the webhook, and go back to it."""
     name, product = _product(visit)
-    try:
-        await ask(visit, operation, {product.identifier: visit.path("id"), **(path or {})}, **given)
-    except DomainError as refusal:
-        return await _webhook(visit, refusal)
-    visit.go(f"{PATH}/{name}/{visit.path('id')}", done=done)
+    whole = {product.identifier: visit.path("id"), **(path or {})}
+    to = f"{PATH}/{name}/{visit.path('id')}"
+    return await change(visit, operation, whole, again=_webhook, to=to, done=done, **given)
 
 
 async def _webhooks(

@@ -89,7 +89,8 @@ from callcontrol.wallet.aio import WalletService
 from callcontrol.webhooks.aio.outbox import Outbox, OutboxSettings
 from callcontrol.webhooks.aio.subscriptions import SubscriptionService
 from callcontrol.webhooks.store import deliveries
-from callcontrol.webrtc.aio.service import BrowserCalls
+from callcontrol.webrtc.aio.service import BrowserCalls, BrowserCallSettings
+from callcontrol.webrtc.ice_servers import IceServers
 from media.aio.recognizer import Recognizer
 from media.audio import Speaker
 from media.audio.speech import Synthesizer
@@ -328,12 +329,13 @@ class ServiceSettings:
 
     Finished recordings are kept for ``recording_days``, where the account has no retention of its own.
     ``messages_per_second`` is the rate of a messaging channel without its own. Browsers' calls use the UDP
-    port ``webrtc_port`` of the address of RTP, 0 for any.
+    port ``webrtc_port`` of the address of RTP, 0 for any; ``ice`` are the servers that their pages get.
     """
 
     calls: CallControlSettings
     node: str = "local"
     webrtc_port: int = 0
+    ice: IceServers = IceServers()
     recording_days: int = 30
     messages_per_second: int = DEFAULT_MESSAGES_PER_SECOND
 
@@ -437,8 +439,7 @@ class Services:
             lambda: [node.node for node in storage.membership.others if node.is_living],
             storage.keys,
             storage.secrets,
-            settings.node,
-            settings.webrtc_port,
+            BrowserCallSettings(settings.node, settings.webrtc_port, settings.ice),
         )
         self.trunks = TrunkService(database, writer, directory, self.calls.legs_at)
         self.recordings = RecordingService(

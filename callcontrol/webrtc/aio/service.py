@@ -38,6 +38,7 @@ from callcontrol.routing.on_net import ON_NET, BrowserLine
 from callcontrol.routing.targets import normalise_number, parse_address
 from callcontrol.webrtc.aio.gateways import BrowserCall, CalledGateway, CallingGateway, Gateway, read_offer
 from callcontrol.webrtc.aio.pages import OpenPages, Telephone, event_of
+from callcontrol.webrtc.ice_servers import IceServers
 from callcontrol.webrtc.tokens import (
     DEFAULT_IDENTITY,
     PhonePrincipal,
@@ -72,6 +73,19 @@ class BrowserCallRequest:
     parameters: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class BrowserCallSettings:
+    """
+    Settings of browsers' calls.
+
+    They use the UDP ``port`` of the address of RTP, 0 for any; ``ice`` are the servers that their pages get.
+    """
+
+    node: str
+    port: int
+    ice: IceServers
+
+
 class BrowserCalls:
     """
     Makes tokens of telephones, places calls of browsers, and rings browsers that are called.
@@ -87,17 +101,17 @@ class BrowserCalls:
         other_nodes: Callable[[], Iterable[str]],
         keys: KeyService,
         cipher: Cipher,
-        node: str,
-        port: int,
+        settings: BrowserCallSettings,
     ) -> None:
         self._calls = calls
-        self._node = node
+        self._node = settings.node
         self._routes = routes
         self._refresh = refresh
         self._other_nodes = other_nodes
         self._keys = keys
         self._cipher = cipher
-        self.socket = BrowserSocket(calls.engine.settings, port)
+        self.ice = settings.ice
+        self.socket = BrowserSocket(calls.engine.settings, settings.port)
         self.pages = OpenPages()
         self._gateways: dict[str, Gateway] = {}
         self._forgetting: dict[str, asyncio.TimerHandle] = {}

@@ -120,6 +120,8 @@ def _operation(
     # The pages of a list are turned by the client.
     queries = {key: value for key, value in queries.items() if key not in ("page", "cursor")}
     body = _body_of(described, schemas)
+    # What may stand in either is sent in the body.
+    queries = {key: value for key, value in queries.items() if key not in body.get("properties", {})}
     wanted = [*body.get("required", ()), *(key for key, value in queries.items() if value["required"])]
     properties = {**{key: value["schema"] for key, value in queries.items()}, **body.get("properties", {})}
     result, envelope, paging = _result_of(described, schemas)

@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from api.process.config import PREFIX, VARIABLES, ConfigError, Variable, for_development, load_settings
+from api.process.config import (
+    PREFIX,
+    VARIABLES,
+    ConfigError,
+    Variable,
+    for_development,
+    load_settings,
+    shown_settings,
+)
 from api.process.server import sip_listens, user_agent_settings
 from api.process.values import HostPort, ListenAddress, PortRange
 from sip.aio import ClientCertificates, TlsSettings
@@ -332,3 +340,25 @@ def test_the_key_of_a_speech_server_is_not_told() -> None:
     assert (settings.speech_url, settings.speech_key) == ("http://[::1]:8880/v1", "sk-1")
     assert "sk-1" not in repr(settings)
     assert "sk secret" not in problems({PREFIX + "SPEECH_KEY": "sk secret"})[PREFIX + "SPEECH_KEY"]
+
+
+TURN = "turn:turn.example.com"
+
+
+def test_turn_servers_need_a_credential_or_the_secret() -> None:
+    found = problems({"TRUNKLINE_ICE_SERVERS": f"stun:stun.example.com,{TURN}"})
+    assert found == {
+        "TRUNKLINE_ICE_SERVERS": f"{TURN} needs USER:PASSWORD@ before its host, or TRUNKLINE_TURN_SECRET"
+    }
+    assert "TRUNKLINE_TURN_SECRET" in problems({"TRUNKLINE_TURN_SECRET": "hush"})
+    settings = load_settings({"TRUNKLINE_ICE_SERVERS": TURN, "TRUNKLINE_TURN_SECRET": "hush"})
+    assert settings.ice_servers[0].needs_secret and settings.turn_secret == "hush"
+
+
+def test_credentials_of_turn_servers_are_not_told() -> None:
+    own = load_settings({"TRUNKLINE_ICE_SERVERS": "turn:asha:hush@turn.example.com"})
+    shared = load_settings({"TRUNKLINE_ICE_SERVERS": TURN, "TRUNKLINE_TURN_SECRET": "hush"})
+    for settings in (own, shared):
+        assert "hush" not in repr(settings) + str(shown_settings(settings)) + str(settings.ice_servers)
+    found = problems({"TRUNKLINE_ICE_SERVERS": "turn:asha:hush@turn.example.com:x"})
+    assert "server 1 " in found["TRUNKLINE_ICE_SERVERS"] and "hush" not in str(found)

@@ -31,6 +31,16 @@ class BrowserCall(Result):
     ended_at: datetime | None
 
 
+class IceServer(Result):
+    """
+    STUN or TURN servers with one credential, as an RTCPeerConnection takes them.
+    """
+
+    urls: list[str]
+    username: Annotated[str, Field(description='Empty for STUN.')]
+    credential: Annotated[str, Field(description='Empty for STUN.')]
+
+
 class NewBrowserCall(Result):
     """
     A call of a browser, with the answer to its offer.
@@ -67,3 +77,9 @@ class PhoneToken(Result):
     may_call: list[str]
     receives_calls: bool
     expires_at: datetime
+    ice_servers: Annotated[
+        list[IceServer],
+        Field(
+            description="Servers for the page's connections, with credentials for as long as the token."
+        ),
+    ]

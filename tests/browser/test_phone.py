@@ -1,0 +1,206 @@
+"""The telephone of the console in a real browser with a microphone that beeps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.acceptance.stage import Customer
+from tests.support.browser import DESKTOP, PHONE, Browsing, Scheme, violations
+from tests.support.server_process import ServerProcess, wait_until
+
+pytestmark = pytest.mark.long("real calls of a real browser")
+
+ECHO, BUSY = "+919800000001", "+919800000003"
+_KEEP = """
+    window.connections = [];
+    const Real = window.RTCPeerConnection;
+    window.RTCPeerConnection = class extends Real {
+        constructor(...given) { super(...given); window.connections.push(this); }
+    };
+"""
+# Energy of what the page has received in its newest call.
+_HEARD = """async () => {
+    const stats = [...(await window.connections.at(-1).getStats()).values()];
+    return stats.find((one) => one.type === "inbound-rtp")?.totalAudioEnergy ?? 0;
+}"""
+
+
+@dataclass
+class Telephone:
+    """The page."""
+
+    page: Page
+
+    def shows(self, text: str) -> None:
+        """Wait until its state has a text."""
+        expect(self.page.locator("#phone-state")).to_contain_text(text, timeout=30_000)
+
+    def press(self, *names: str) -> None:
+        """Press buttons."""
+        for name in names:
+            self.page.get_by_role("button", name=name, exact=True).click()
+
+    def call(self, to: str) -> None:
+        """Type whom to call, and call."""
+        self.page.get_by_label("Number or address").fill(to)
+        self.press("Call")
+
+    def hears(self) -> None:
+        """Wait until more is heard than before."""
+        before = float(self.page.evaluate(_HEARD))
+        assert wait_until(lambda: float(self.page.evaluate(_HEARD)) > before + 1e-4, 30.0)
+
+
+@contextmanager
+def telephone(
+    browsing: Browsing, server: ServerProcess, key: str, *, errors: tuple[str, ...] = (), **person: Any
+) -> Iterator[Telephone]:
+    """Open the page, signed in, until the block ends."""
+    with browsing.person(errors=errors, **person) as page:
+        page.add_init_script(_KEEP)
+        browsing.sign_in(page, server.url, key)
+        page.goto(f"{server.url}/console/phone")
+        yield Telephone(page)
+
+
+@dataclass
+class Keys:
+    """A webhook that asks for two digits, and then hangs up."""
+
+    url: str = ""
+    digits: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def keys_webhook() -> Iterator[Keys]:
+    keys = Keys()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            verbs: list[dict[str, Any]] = [
+                {"verb": "gather", "num_digits": 2, "timeout": 60, "action_url": f"{keys.url}keys"}
+            ]
+            if self.path.endswith("/keys"):
+                keys.digits.append(body["data"]["digits"])
+                verbs = [{"verb": "hangup"}]
+            told = json.dumps(verbs).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(told)))
+            self.end_headers()
+            self.wfile.write(told)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as httpd:
+        keys.url = f"http://127.0.0.1:{httpd.server_address[1]}/"
+        thread = Thread(target=httpd.serve_forever)
+        thread.start()
+        try:
+            yield keys
+        finally:
+            httpd.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize(
+    ("scheme", "size"), [("light", DESKTOP), ("dark", PHONE)], ids=["light", "dark on a telephone's screen"]
+)
+def test_a_party_of_the_sandbox_is_called_and_heard(
+    browsing: Browsing,
+    server: ServerProcess,
+    customer: Customer,
+    key: str,
+    scheme: Scheme,
+    size: tuple[int, int],
+) -> None:
+    number, _ = customer.lease()
+    with telephone(browsing, server, key, scheme=scheme, size=size) as phone:
+        phone.shows("No call.")
+        assert violations(phone.page) == []
+        phone.call(ECHO)
+        phone.shows(f"In a call with {ECHO}.")
+        phone.hears()
+        assert violations(phone.page) == []
+        wider = phone.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        assert wider <= 0, f"{wider} px wider than the screen"
+        phone.press("Mute")
+        expect(phone.page.get_by_role("button", name="Mute")).to_have_attribute("aria-pressed", "true")
+        phone.press("Mute", "Hold")
+        phone.shows(f"{ECHO} is on hold.")
+        phone.press("Hold")
+        phone.shows(f"In a call with {ECHO}.")
+        phone.hears()
+        phone.press("Hang up")
+        phone.shows("has ended")
+        phone.page.get_by_role("link", name="Page of the call").click()
+        expect(phone.page.locator("#ladder")).to_contain_text("BYE")
+    (call,) = server.request("GET", "/v1/calls", key).data
+    assert (call["direction"], call["from"], call["to"]) == ("inbound", number, ECHO)
+
+
+def test_digits_reach_the_verbs_of_a_number(
+    browsing: Browsing, server: ServerProcess, customer: Customer, key: str
+) -> None:
+    with keys_webhook() as keys:
+        number, _ = customer.lease({"target": "webhook", "webhook_url": keys.url})
+        with telephone(browsing, server, key) as phone:
+            phone.call(number)
+            phone.shows("In a call with")
+            phone.press("4", "2")
+            phone.shows("has ended: hung up.")
+        assert keys.digits == ["42"]
+
+
+def test_what_is_refused_is_said_and_the_next_call_is_made(
+    browsing: Browsing, server: ServerProcess, customer: Customer, key: str
+) -> None:
+    customer.lease()
+    with telephone(browsing, server, key, errors=("400", "403")) as phone:
+        phone.call("<b>12</b>")
+        problem = phone.page.get_by_role("alert")
+        expect(problem).to_contain_text("to must be")
+        phone.page.get_by_label("Name", exact=True).fill("1 wrong")
+        phone.call(ECHO)
+        expect(problem).to_contain_text("must be 1 to 64 letters")
+        phone.page.get_by_label("Name", exact=True).fill("asha")
+        phone.call(BUSY)
+        phone.shows(f"The call with {BUSY} has ended")
+        expect(problem).to_be_hidden()
+
+
+def test_one_page_calls_another_which_refuses_and_then_answers(
+    browsing: Browsing, server: ServerProcess, customer: Customer, key: str
+) -> None:
+    with telephone(browsing, server, key) as asha, telephone(browsing, server, key) as ravi:
+        asha.page.get_by_label("Name", exact=True).fill("asha")
+        asha.press("Be called")
+        asha.shows("Can be called as asha.")
+        ravi.page.get_by_label("Name", exact=True).fill("ravi")
+        ravi.call("browser:asha")
+        asha.shows("ravi calls.")
+        assert violations(asha.page) == []
+        asha.press("Refuse")
+        ravi.shows("The call with browser:asha has ended")
+        ravi.call("browser:asha")
+        asha.shows("ravi calls.")
+        asha.press("Answer")
+        asha.shows("In a call with ravi.")
+        ravi.shows("In a call with browser:asha.")
+        asha.hears()
+        ravi.hears()
+        asha.press("Hang up")
+        ravi.shows("has ended")
+        asha.press("Be called no more")
+        expect(asha.page.get_by_role("button", name="Be called", exact=True)).to_be_enabled()

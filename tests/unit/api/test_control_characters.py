@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.api_facts import MESSAGING_KEY, NUMBER_ID
+from tests.support.api_facts import KEY, MESSAGING_KEY, NUMBER_ID
 from tests.unit.api.client import Client
 
 _IN_A_LINE = "must not contain control characters or line breaks"
@@ -31,9 +31,9 @@ async def test_names_are_one_line(
     client: Client, path: str, body: dict[str, Any], field: str, character: str
 ) -> None:
     written = {name: value.format(character) for name, value in body.items()}
-    options = {"key": MESSAGING_KEY} if path.startswith("/api/v1") else {}
+    key = MESSAGING_KEY if path.startswith("/api/v1") else KEY
     method = "PATCH" if NUMBER_ID in path else "POST"
-    answer = await client.request(method, path, json_body=written, **options)
+    answer = await client.request(method, path, json_body=written, key=key)
     errors = answer.json().get("details", answer.json().get("error"))
     errors = errors["errors"] if "errors" in errors else errors["details"]["errors"]
     assert answer.status == 400

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, fie
 from pydantic_core import ErrorDetails
 
 from api.http.body import UNSTORABLE
+from api.process.values import CONTROLS_AND_BREAKS
 from callcontrol.egress.url_policy import url_errors
 from callcontrol.errors import DomainError, FieldError, ValidationFailed
 from callcontrol.instructions.verbs import VerbRules
@@ -36,7 +37,6 @@ _MAX_NAME_CHARS = 100
 # pydantic also takes "+1", " 1", "1_0", "1.0" and digits of other scripts.
 _INTEGER: Final = re.compile(r"-?[0-9]+")
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-_CONTROLS_AND_BREAKS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _LINES: Final = frozenset(
     {
         *("name", "first_name", "last_name", "friendly_name", "caller_name", "campaign_name"),
@@ -79,7 +79,7 @@ class RequestModel(BaseModel):
     def _printable(cls, value: Any, info: ValidationInfo) -> Any:
         """Refuse control characters in every text, which nobody sees and terminals obey."""
         if info.field_name in _LINES:
-            if _holds(value, _CONTROLS_AND_BREAKS):
+            if _holds(value, CONTROLS_AND_BREAKS):
                 raise ValueError("must not contain control characters or line breaks")
         elif _holds(value, _CONTROLS):
             raise ValueError("must not contain control characters other than tabs and line breaks")

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
-from importlib import import_module
+from decimal import Decimal
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
 from api.process.collector import collector_paused
 from api.process.config import PREFIX, VARIABLES, Settings
-from api.process.values import ListenAddress, WholeNumber, parse_gateway
+from api.process.values import CONTROLS_AND_BREAKS, ListenAddress, WholeNumber, parse_gateway
 from callcontrol.accounts.keys import MAX_OVERLAP_S
 from callcontrol.models.accounts import MAX_RETENTION_DAYS
 
@@ -20,6 +21,8 @@ __all__ = ["build_parser"]
 
 SERVICES = ("platform", "messaging", "assistant", "tools", "admin", "all")
 MAX_BALANCE_INR = Decimal(100_000_000)
+# Decimal also reads exponents, underscores and digits of other scripts.
+_AMOUNT = re.compile(r"-?[0-9]{1,12}(\.[0-9]+)?")
 
 _Subparsers = argparse._SubParsersAction
 
@@ -57,7 +60,6 @@ class _ShowVersion(argparse.Action):
     """Print the version; it is looked for in what is installed, so only when asked for."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        from importlib import metadata
 
         try:
             version = metadata.version("trunkline")
@@ -142,7 +144,7 @@ def _accounts(commands: _Subparsers[argparse.ArgumentParser]) -> None:
     parser = _command(
         group, "create", "create an account and its first key; prints JSON with account_sid and api_key"
     )
-    parser.add_argument("--name", required=True, help="name of the customer")
+    parser.add_argument("--name", required=True, type=_name, help="name of the customer")
     parser.add_argument(
         "--balance",
         type=_inr,
@@ -178,7 +180,7 @@ def _accounts_update(group: _Subparsers[argparse.ArgumentParser]) -> None:
         "What is not named stays as it is. A running server goes by it within a second.",
     )
     parser.add_argument("--account", required=True, metavar="SID", help="account to change")
-    parser.add_argument("--name", help="name of the customer")
+    parser.add_argument("--name", type=_name, help="name of the customer")
     both = argparse.BooleanOptionalAction
     parser.add_argument("--kyc", action=both, dest="kyc_complete", help="mark KYC as done or not")
     parser.add_argument("--active", action=both, dest="is_active", help="enable or disable the account")
@@ -241,7 +243,7 @@ def _keys(commands: _Subparsers[argparse.ArgumentParser]) -> None:
         metavar="A,B",
         help="scopes of the key, separated by commas; '*' is every scope of the service (default: see docs)",
     )
-    parser.add_argument("--name", metavar="TEXT", help="label of the key")
+    parser.add_argument("--name", type=_name, metavar="TEXT", help="label of the key")
     parser.add_argument(
         "--environment",
         choices=("live", "sandbox"),
@@ -315,7 +317,7 @@ def _carriers(commands: _Subparsers[argparse.ArgumentParser]) -> None:
         "Several gateways are preferred in the order given.\n"
         "With neither --inbound nor --outbound the gateways serve both directions.",
     )
-    parser.add_argument("--name", required=True, help="name of the carrier")
+    parser.add_argument("--name", required=True, type=_name, help="name of the carrier")
     parser.add_argument(
         "--gateway",
         required=True,
@@ -407,13 +409,19 @@ def _setting(text: str) -> tuple[str, Any]:
         return name, value
 
 
+def _name(text: str) -> str:
+    """Read a name, which is shown on pages and terminals."""
+    if not text.strip() or CONTROLS_AND_BREAKS.search(text):
+        raise argparse.ArgumentTypeError(f"{text!r} must be one line without control characters")
+    return text
+
+
 def _inr(text: str) -> int:
     """Read an amount in INR and return paise."""
-    try:
-        amount = Decimal(text)
-    except InvalidOperation:
-        raise argparse.ArgumentTypeError(f"{text!r} is not an amount such as 500 or 99.50") from None
-    if not amount.is_finite() or amount < 0 or amount > MAX_BALANCE_INR or amount != round(amount, 2):
+    if _AMOUNT.fullmatch(text) is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an amount such as 500 or 99.50")
+    amount = Decimal(text)
+    if amount < 0 or amount > MAX_BALANCE_INR or amount != round(amount, 2):
         raise argparse.ArgumentTypeError(
             f"{text!r} must be from 0 to {MAX_BALANCE_INR} with at most two decimals"
         )

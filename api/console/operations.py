@@ -118,7 +118,7 @@ async def ask_list(
     names = field_names(cast("type[RequestModel]", _endpoints()[operation].query))
     number = visit.query("page")
     paged: dict[str, str] = {name: str(PER_PAGE) for name in _SIZES if name in names}
-    if number.isdecimal() and paged:
+    if number.isascii() and number.isdecimal() and paged:
         paged["page"] = number
     data, meta = await _answer(visit, operation, path, {**paged, **(query or {})}, {})
     if "page" not in meta or meta["page"] is None:

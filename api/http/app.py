@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
 
-from api.http.body import MAX_BODY_BYTES
+from api.http.body import MAX_BODY_BYTES, SERVER_OPTIONS
 from api.http.cors import Cors
 from api.http.endpoint import Endpoint, Identifiers, PublicEndpoint, path_parameters
 from api.http.errors import ErrorStyle
@@ -94,7 +94,9 @@ def create_app(
         neighbours.forwarder,
     )
     outer = edge(metrics, style_finder(ENDPOINTS), pipeline.admit_unrouted, Cors(neighbours.origins))
-    app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[outer])
+    app = web.Application(
+        client_max_size=MAX_BODY_BYTES, middlewares=[outer], handler_args=dict(SERVER_OPTIONS)
+    )
     service = ServiceRoutes(lifecycle, metrics)
     reference = ReferenceRoutes(ENDPOINTS, service.endpoints, public_url)
     routed = list(_routed(pipeline, (*service.endpoints, *reference.endpoints, reference.files)))
@@ -112,7 +114,7 @@ def _routed(pipeline: Pipeline, public: Iterable[PublicEndpoint]) -> Iterator[tu
     for endpoint in ENDPOINTS:
         handler, path = pipeline.handler(endpoint), patterns[endpoint.path]
         yield endpoint.method, path, handler
-        # What another protocol answers to GET is a stream, which has no head of its own.
+        # What another protocol answers to GET is a stream, which has no head of its own: 405.
         if endpoint.method == "GET" and endpoint.spoken is None:
             yield "HEAD", path, handler
     for route in public:

@@ -19,6 +19,7 @@ from typing import Any
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
+from api.http.body import SERVER_OPTIONS
 from api.http.errors import ApiError
 from api.http.middleware import RequestContext
 
@@ -86,7 +87,9 @@ class _Connection(RequestHandler):
     ) -> None:
         # A runner without access log passes None here, although the annotation does not allow it.
         access_log: Any = None
-        super().__init__(server, loop=loop, access_log=access_log, keepalive_timeout=limits.idle_s)
+        super().__init__(
+            server, loop=loop, access_log=access_log, keepalive_timeout=limits.idle_s, **SERVER_OPTIONS
+        )
         self._beginning = beginning
         self._limits = limits
         self._timer: asyncio.TimerHandle | None = None
@@ -148,6 +151,11 @@ class _Connection(RequestHandler):
         RequestContext(str(uuid.uuid4())).mark(answer)
         answer.force_close()
         return answer
+
+    def log_exception(self, *args: Any, **kw: Any) -> None:
+        """Log a failure of the library; a body that cannot be read is none, and has its request's line."""
+        if not isinstance(kw.get("exc_info"), web.RequestPayloadError):
+            super().log_exception(*args, **kw)
 
     def _begin(self) -> None:
         """Join the connections that wait for a head; above the limit, close the one that waited longest."""

@@ -28,7 +28,7 @@ _log = logging.getLogger("api.http.files")
 RANGE_NOT_SATISFIABLE = "RANGE_NOT_SATISFIABLE"
 """Code of a ``Range`` outside the file."""
 
-_ONE_RANGE = re.compile(r"bytes=\s*(?:\d+-\d*|-0*[1-9]\d*)\s*", re.IGNORECASE)
+_ONE_RANGE = re.compile(r"bytes=\s*(?:\d+-\d*|-0*[1-9]\d*)\s*", re.IGNORECASE | re.ASCII)
 _TAG = re.compile(r'"[^"]*"')
 
 PART_BYTES: Final = 1024 * 1024

@@ -40,7 +40,7 @@ _OF_A_CONNECTION: Final = frozenset(
     }
 )
 # The body was decoded when it was read, and the Origin was checked here.
-_NOT_SENT: Final = _OF_A_CONNECTION | {"host", "expect", "content-encoding", "origin", "x-request-id"}
+_NOT_SENT: Final = _OF_A_CONNECTION | {"host", "expect", "origin", "x-request-id"}
 # Limits and origins are those of the node that the client has asked.
 _NOT_RETURNED: Final = _OF_A_CONNECTION | {
     *("date", "server", "vary", "x-request-id"),

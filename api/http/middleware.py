@@ -10,14 +10,16 @@ import uuid
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from urllib.parse import unquote_to_bytes
 
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
 from api.http.body import too_large
 from api.http.cors import Cors
-from api.http.errors import ApiError, ErrorStyle, unexpected
+from api.http.errors import ApiError, ErrorStyle, to_api_error, unexpected
 from api.process.metrics import Metrics
+from callcontrol.errors import ValidationFailed
 
 __all__ = ["RequestContext", "current_request", "edge"]
 
@@ -99,9 +101,12 @@ async def _guard(
 ) -> web.StreamResponse:
     """Run the handler; every failure becomes a response in the error envelope."""
     try:
+        _check_encoding(request.raw_path)
         if request.match_info.http_exception is not None:
             await admit_unrouted(request)
         return await handler(request)
+    except ValidationFailed as error:
+        return _refusal(to_api_error(error, style_of(request.path)), context)
     except ApiError as error:
         return _refusal(error, context)
     except web.HTTPException as error:
@@ -111,6 +116,33 @@ async def _guard(
     except Exception as error:
         # The client of every endpoint gets the documented 500, never a traceback.
         return _refusal(unexpected(error), context)
+
+
+def _check_encoding(target: str) -> None:
+    """
+    Refuse a path or a query that is not UTF-8, which would reach the handler as other text than was meant.
+
+    Raises:
+        ValidationFailed: It names the part.
+    """
+    if "%" not in target and target.isascii():
+        return
+    path, _, query = target.partition("?")
+    if not _is_utf8(path):
+        raise ValidationFailed.of("path", "must be UTF-8")
+    for pair in query.split("&"):
+        if not _is_utf8(pair):
+            name = pair.partition("=")[0]
+            raise ValidationFailed.of(name if name.isalnum() and name.isascii() else "query", "must be UTF-8")
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        # The library has read bytes outside ASCII as surrogates if they were not UTF-8.
+        unquote_to_bytes(text.encode("utf-8", "surrogateescape")).decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _refusal(error: ApiError, context: RequestContext) -> web.Response:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, date, datetime, timedelta
+from typing import Final
 
 from callcontrol.clock import MILLISECOND, to_millisecond
 from callcontrol.errors import FieldError, ValidationFailed
 
 __all__ = ["span_errors", "time_span"]
 
-_DATE_CHARS = len("YYYY-MM-DD")
+# Python also reads weeks, commas and offsets without a colon, which RFC 3339 has not.
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_TIME: Final = re.compile(
+    rf"{_DATE.pattern}[T+][0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}(\.[0-9]{{1,9}})?(Z|[+-][0-9]{{2}}:[0-9]{{2}})"
+)
 _DAY = timedelta(days=1)
 _FORMAT = "must be YYYY-MM-DD or RFC 3339 with an offset, 2026-01-31T12:00:00Z"
 
@@ -55,22 +61,19 @@ def _moment(field: str, text: str | None, errors: list[FieldError], *, is_end: b
     if text is None:
         return None
     # An unescaped plus sign arrives as a space: 2026-01-01T00:00:00 05:30.
-    text = text.replace(" ", "+")
+    text = text.replace(" ", "+").upper()
     try:
-        if len(text) == _DATE_CHARS:
+        if _DATE.fullmatch(text):
             moment, length = datetime.combine(date.fromisoformat(text), datetime.min.time(), UTC), _DAY
+        elif _TIME.fullmatch(text):
+            # T and Z may be written small, and a space in place of T (RFC 3339 5.6).
+            moment = to_millisecond(datetime.fromisoformat(text).astimezone(UTC))
+            length = MILLISECOND
         else:
-            # T and Z may be written small (RFC 3339 5.6).
-            moment, length = _utc(datetime.fromisoformat(text.upper())), MILLISECOND
+            raise ValueError(text)
         return moment + length if is_end else moment
     except OverflowError:
         errors.append(FieldError(field, "is beyond the calendar, which has the years 1 to 9999"))
     except ValueError:
         errors.append(FieldError(field, _FORMAT))
     return None
-
-
-def _utc(moment: datetime) -> datetime:
-    if moment.tzinfo is None:
-        raise ValueError("a time without an offset")
-    return to_millisecond(moment.astimezone(UTC))

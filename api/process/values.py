@@ -14,6 +14,7 @@ from media.audio import ToneError, ringing_tone
 from sip.auth.digest import ALGORITHMS
 
 __all__ = [
+    "CONTROLS_AND_BREAKS",
     "Choice",
     "HostPort",
     "IpNetwork",
@@ -46,6 +47,9 @@ __all__ = [
     "parse_tone_plan",
     "parse_url",
 ]
+
+CONTROLS_AND_BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+"""Control characters and breaks of lines, which no name has."""
 
 IpNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -106,7 +110,7 @@ class WholeNumber:
 
     def __call__(self, text: str) -> int:
         """Read a whole number."""
-        if re.fullmatch(r"\d{1,12}", text.strip()) is None or not self.least <= int(text) <= self.most:
+        if re.fullmatch(r"[0-9]{1,12}", text.strip()) is None or not self.least <= int(text) <= self.most:
             raise ValueError(f"{text!r} is not a whole number from {self.least} to {self.most}")
         return int(text)
 
@@ -120,7 +124,7 @@ class Number:
 
     def __call__(self, text: str) -> float:
         """Read a decimal number."""
-        number = re.fullmatch(r"\d{1,9}(\.\d{1,6})?", text.strip())
+        number = re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,6})?", text.strip())
         if number is None or not self.least <= float(text) <= self.most:
             raise ValueError(f"{text!r} is not a number from {self.least:g} to {self.most:g}")
         return float(text)
@@ -244,7 +248,7 @@ def parse_advertises(text: str) -> tuple[str, ...]:
 
 def parse_ports(text: str) -> PortRange:
     """Read ``first-last``; RTP uses an even port and the odd one above it."""
-    match = re.fullmatch(r"(\d{1,5})\s*-\s*(\d{1,5})", text.strip())
+    match = re.fullmatch(r"([0-9]{1,5})\s*-\s*([0-9]{1,5})", text.strip())
     if match is None:
         raise ValueError(f"{text!r} is not FIRST-LAST, for example 20000-29999")
     first, last = int(match[1]), int(match[2])
@@ -451,6 +455,6 @@ def _check_host(host: str) -> None:
 
 
 def _port(text: str) -> int:
-    if re.fullmatch(r"\d{1,5}", text) is None or int(text) > 65535:
+    if re.fullmatch(r"[0-9]{1,5}", text) is None or int(text) > 65535:
         raise ValueError(f"{text!r} is not a port from 0 to 65535")
     return int(text)

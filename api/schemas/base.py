@@ -5,12 +5,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar, TypeVar
+from types import UnionType
+from typing import Annotated, Any, ClassVar, Final, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, RootModel, ValidationError
+from pydantic import BaseModel, ConfigDict, RootModel, ValidationError, ValidationInfo, field_validator
 from pydantic_core import ErrorDetails
 
 from api.http.body import UNSTORABLE
+from api.process.values import CONTROLS_AND_BREAKS
 from callcontrol.egress.url_policy import url_errors
 from callcontrol.errors import DomainError, FieldError, ValidationFailed
 from callcontrol.instructions.verbs import VerbRules
@@ -31,6 +33,16 @@ __all__ = [
 _MAX_ERRORS = 100
 _TOP = re.compile(r"[.\[]")
 _MAX_NAME_CHARS = 100
+# pydantic also takes "+1", " 1", "1_0", "1.0" and digits of other scripts.
+_INTEGER: Final = re.compile(r"-?[0-9]+")
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_LINES: Final = frozenset(
+    {
+        *("name", "first_name", "last_name", "friendly_name", "caller_name", "campaign_name"),
+        *("template_name", "title", "filename", "label", "tag", "reference", "email"),
+    }
+)
+"""Fields of one line: what pages, logs and tables show as a name. Other texts may have several lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +72,17 @@ class RequestModel(BaseModel):
 
     #: Fields that a form may give several times; their values are a list.
     repeatable: ClassVar[frozenset[str]] = frozenset()
+
+    @field_validator("*", mode="after")
+    @classmethod
+    def _printable(cls, value: Any, info: ValidationInfo) -> Any:
+        """Refuse control characters in every text, which nobody sees and terminals obey."""
+        if info.field_name in _LINES:
+            if _holds(value, CONTROLS_AND_BREAKS):
+                raise ValueError("must not contain control characters or line breaks")
+        elif _holds(value, _CONTROLS):
+            raise ValueError("must not contain control characters other than tabs and line breaks")
+        return value
 
     def __repr_args__(self) -> Iterator[tuple[str | None, str]]:
         """
@@ -104,6 +127,15 @@ class RequestModel(BaseModel):
     def refusal(cls, given: Mapping[str, Any], errors: Sequence[FieldError], message: str) -> DomainError:
         """Make the error of a request, with all its field errors."""
         return ValidationFailed(errors, message)
+
+
+def _holds(value: Any, characters: re.Pattern[str]) -> bool:
+    """Return true if one of the characters is in a text, or in a text of a list or an object."""
+    if isinstance(value, str):
+        return characters.search(value) is not None
+    if isinstance(value, dict):
+        return any(_holds(part, characters) for pair in value.items() for part in pair)
+    return isinstance(value, list) and any(_holds(item, characters) for item in value)
 
 
 class ResponseModel(BaseModel):
@@ -159,6 +191,23 @@ def field_names(model: type[RequestModel]) -> frozenset[str]:
     return frozenset(field.alias or name for name, field in model.model_fields.items())
 
 
+@cache
+def _integers(model: type[RequestModel]) -> frozenset[str]:
+    """Names of the fields of a query that are whole numbers."""
+    return frozenset(
+        field.alias or name for name, field in model.model_fields.items() if _is_integer(field.annotation)
+    )
+
+
+def _is_integer(annotation: Any) -> bool:
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return _is_integer(get_args(annotation)[0])
+    if origin in (Union, UnionType):
+        return any(map(_is_integer, get_args(annotation)))
+    return annotation is int
+
+
 def validate_query(model: type[ModelT], given: Iterable[tuple[str, str]]) -> ModelT:
     """
     Check query parameters against their model; numbers and booleans are read from their text.
@@ -177,6 +226,11 @@ def validate_query(model: type[ModelT], given: Iterable[tuple[str, str]]) -> Mod
     texts = dict(known)
     refused = {name: model.not_accepted[name] for name, _ in given if name in model.not_accepted}
     refused |= {name: "must not contain NUL" for name, text in known if UNSTORABLE.search(text)}
+    refused |= {
+        name: "must be a whole number"
+        for name, text in known
+        if name in _integers(model) and _INTEGER.fullmatch(text) is None
+    }
     if len(texts) < len(known):
         counts = Counter(name for name, _ in known)
         refused |= {name: "is given more than once" for name, count in counts.items() if count > 1}

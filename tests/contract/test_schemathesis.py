@@ -21,6 +21,7 @@ from tests.support.phone import PATIENCE_S
 from tests.support.server_process import ServerProcess, wait_until
 
 _SETTINGS = Path(__file__).with_name("schemathesis.toml")
+_HOOKS = Path(__file__).with_name("schemathesis_hooks.py")
 _SEED = "20261121"
 _EXAMPLES = "6"
 _TIMEOUT_S = 900
@@ -51,7 +52,11 @@ def test_schemathesis_finds_nothing(server: ServerProcess, tmp_path: Path) -> No
             *("run", f"{server.url}/openapi.json", "--no-color"),
             *("--seed", _SEED, "--max-examples", _EXAMPLES, "--continue-on-failure"),
         ],
-        env={**os.environ, **{name: str(value) for name, value in _what_is_there(server).items()}},
+        env={
+            **os.environ,
+            "SCHEMATHESIS_HOOKS": str(_HOOKS),
+            **{name: str(value) for name, value in _what_is_there(server).items()},
+        },
         cwd=tmp_path,
         capture_output=True,
         text=True,

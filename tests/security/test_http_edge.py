@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 
 from api.http.connections import ConnectionLimits, GuardedSite
-from tests.support.server_process import Account, ServerProcess
+from tests.support.server_process import Account, ServerProcess, wait_until
 from tests.support.waiting import PATIENCE_S, look_again, until
 
 _SMUGGLED = b"GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -71,6 +71,25 @@ def ask(server: ServerProcess, data: bytes, *, to_the_end: bool = False) -> byte
             # It was refused before it had been read to its end.
             pass
         return answer
+
+
+def test_bodies_that_cannot_be_read_are_a_line_each_in_the_log(server: ServerProcess) -> None:
+    unreadable = {
+        "gzip": b"Content-Encoding: gzip\r\nContent-Length: 8\r\n\r\nnot gzip",
+        "deflate": b"Content-Encoding: deflate\r\nContent-Length: 3\r\n\r\n\xff\xff\xff",
+        "br": b"Content-Encoding: br\r\nContent-Length: 2\r\n\r\n{}",
+        "chunks": b"Transfer-Encoding: chunked\r\n\r\nZZ\r\n{}\r\n",
+    }
+    for what, rest in unreadable.items():
+        answer = ask(server, _POST + b"X-Request-Id: unreadable-" + what.encode() + b"\r\n" + rest)
+        assert answer.split()[1] in (b"400", b"401"), what
+    # Its line comes after those of all before it.
+    ask(server, _POST + b"X-Request-Id: readable\r\nContent-Length: 2\r\n\r\n{}")
+    assert wait_until(lambda: "request_id=readable" in server.log(), PATIENCE_S)
+    log = server.log()
+    assert "Traceback" not in log and "aiohttp.server: Unhandled" not in log
+    for what in ("gzip", "deflate", "br"):
+        assert log.count(f"request_id=unreadable-{what}") == 1
 
 
 @pytest.mark.parametrize("what", UNREADABLE)

@@ -57,7 +57,12 @@ console_sessions: Final = sa.Table(
     sa.Column("token_hash", sa.Text, primary_key=True),
     # "link" for one that opens a session once, "session" for a session.
     text("kind", nullable=False),
-    sa.Column("key_id", sa.Text, sa.ForeignKey("api_keys.key_id"), nullable=False),
+    sa.Column(
+        "key_id",
+        sa.Text,
+        sa.ForeignKey("api_keys.key_id", name="fk_console_sessions_key_id_api_keys"),
+        nullable=False,
+    ),
     whole("created_at", nullable=False),
     whole("expires_at", nullable=False),
 )

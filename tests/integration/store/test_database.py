@@ -16,6 +16,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy.engine import Connection
+from sqlalchemy.schema import CreateTable
 
 import callcontrol.database.migrations as migrations
 from callcontrol.bootstrap.aio.services import Storage
@@ -45,6 +46,21 @@ def tables(connection: Connection) -> set[str]:
     return set(sa.inspect(connection).get_table_names())
 
 
+# The comparison of alembic leaves their names out.
+FOREIGN_KEYS = {
+    (table.name, CreateTable(table).compile().preparer.format_constraint(key))
+    for table in metadata.tables.values()
+    for key in table.foreign_key_constraints
+}
+
+
+def foreign_keys(connection: Connection) -> set[tuple[str, str | None]]:
+    """Table and name of every foreign key in a database."""
+    inspector = sa.inspect(connection)
+    names = inspector.get_table_names()
+    return {(table, key["name"]) for table in names for key in inspector.get_foreign_keys(table)}
+
+
 def test_the_newest_migration_is_the_head() -> None:
     assert migrations.__file__ is not None
     scripts = ScriptDirectory(str(Path(migrations.__file__).parent), recursive_version_locations=True)
@@ -58,6 +74,7 @@ async def test_migrations_go_up_and_down_and_agree_with_the_tables(empty_url: st
         await database.migrate()
         assert await database.read(schema.current) == schema.HEAD
         assert await database.read(differences) == []
+        assert await database.read(foreign_keys) == FOREIGN_KEYS
         await database.migrate()
         await database.write(lambda connection: schema.downgrade(connection, "base"))
         assert await database.read(tables) <= {"alembic_version"}

@@ -61,7 +61,20 @@ def test_account_defaults() -> None:
     assert parse("accounts", "create", "--name", "x", "--balance", "99.50").balance == 9950
 
 
-@pytest.mark.parametrize("amount", ["-1", "1.005", "NaN", "Infinity", "lots", "1e30"])
+@pytest.mark.parametrize("name", ["", " ", "a\x1b[31mb", "a\nb", "a\x07", "a\u2028b"])
+def test_names_that_are_none(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    for command in (("accounts", "create"), ("keys", "create", "--account", "x", "--service", "admin")):
+        assert "argument --name" in refused(capsys, *command, f"--name={name}")
+
+
+@pytest.mark.parametrize("number", ["1_0", "+1", "１０", "0x1", "1.0"])
+def test_whole_numbers_are_plain_digits(capsys: pytest.CaptureFixture[str], number: str) -> None:
+    assert "--max-cps" in refused(capsys, "accounts", "create", "--name", "x", f"--max-cps={number}")
+
+
+@pytest.mark.parametrize(
+    "amount", ["-1", "1.005", "NaN", "Infinity", "lots", "1e30", "1_0", "１０", "+1", "1."]
+)
 def test_amounts_that_are_none(capsys: pytest.CaptureFixture[str], amount: str) -> None:
     assert "--balance" in refused(capsys, "accounts", "create", "--name", "x", f"--balance={amount}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gzip
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -218,6 +219,17 @@ async def test_a_request_goes_on_as_it_came_and_its_answer_comes_back(pair: Pair
     assert (reply.headers["Server"], reply.headers["X-RateLimit-Limit"]) == ("Trunkline", "600")
     assert reply.headers["Access-Control-Allow-Origin"] == "https://console.example.com"
     pair.assert_counted(answered=2)
+
+
+async def test_an_encoded_body_goes_on_as_it_came(pair: Pair) -> None:
+    path = path_of(await pair.call_elsewhere())
+    pair.answers(path, lambda _: web.json_response({"data": "done"}))
+    body = gzip.compress(b'{"mute_status": "mute"}')
+    sent = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
+    assert (await pair.ask("POST", path, headers=sent, data=body)).status == 200
+    (got,) = pair.owner.requests
+    # The other node, here without our options, has decoded it.
+    assert (got.headers["Content-Encoding"], got.body) == ("gzip", b'{"mute_status": "mute"}')
 
 
 async def test_a_refusal_comes_back_as_it_is(pair: Pair) -> None:

@@ -75,6 +75,23 @@ def test_what_is_no_range_names_its_fields(
     assert [error.field for error in refusal.value.errors] == fields
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        *("2026-W05-6", "2026W056", "20260131", "2026-031", "２０２６-01-31", "2026-1-31"),
+        *("2026-01-31T12:00:00+0530", "2026-01-31T12:00:00,5Z", "2026-01-31T12:00Z", "2026-01-31T12Z"),
+        *("20260131T120000Z", "2026-01-31T12:00:00", "2026-01-31_12:00:00Z", "2026-01-31T12:00:00+05:30:15"),
+    ],
+)
+def test_other_forms_of_iso_8601_are_refused(written: str) -> None:
+    with pytest.raises(ValidationFailed, match="YYYY-MM-DD or RFC 3339"):
+        time_span(written, None)
+
+
+def test_a_space_may_stand_for_the_t() -> None:
+    assert time_span("2026-01-31 12:00:00Z", None) == (NOON, None)
+
+
 def test_fields_have_the_names_of_their_request() -> None:
     with pytest.raises(ValidationFailed) as refusal:
         time_span("2026-02-01", "2026-01-01", ("since", "until"))

@@ -1,18 +1,39 @@
-"""Upgrade and downgrade of the schema, on the caller's connection, within its transaction."""
+"""
+Upgrade and downgrade of the schema, on the caller's connection, within its transaction.
 
+Nodes of two versions share a database during an upgrade. So a database says which revision a program must know
+at least to run on it: programs that are older than the schema, and not than that, go on and also start.
+"""
+
+import logging
 from pathlib import Path
 from typing import Final, Literal
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from callcontrol.errors import SchemaTooNew
+from callcontrol.database.statements import CLOCK_US
+from callcontrol.errors import NodesTooOld, SchemaTooNew
 
-HEAD: Final = "0037"
+HEAD: Final = "0041"
 """Newest revision; a test compares it with the migration scripts."""
+
+OLDEST: Final = "0035"
+"""Revision of the oldest program that runs on the newest schema; a test compares it with the migrations."""
+
+TURN: Final = 0x7472756E6B77
+"""Advisory lock of the process that writes to a PostgreSQL database ("trunkw")."""
 
 # An arbitrary number, equal in every process that migrates the database.
 _LOCK: Final = 0x7472_6B6C
+_VERSIONS: Final = "0041"
+"""Revision from which on a database knows the versions of its nodes, and the oldest that runs on it."""
+_NODES: Final = "0028"
+
+# Whoever needs a table that is being migrated waits for the migration, and it for whoever reads the table.
+_LOCK_TIMEOUT_MS: Final = 2000
+
+log = logging.getLogger(__name__)
 
 
 def upgrade(connection: Connection, revision: str = "head") -> None:
@@ -20,18 +41,21 @@ def upgrade(connection: Connection, revision: str = "head") -> None:
     Run the missing migrations; returns at once if there are none.
 
     Raises:
-        SchemaTooNew: A later version of the program has changed the database.
+        SchemaTooNew: A later version of the program has changed the database, and this one cannot run on it.
+        NodesTooOld: A node runs whose version could not go on; nothing was changed.
     """
     _exclude_others(connection)
     found = current(connection)
     if found is not None and found > HEAD:
-        raise SchemaTooNew(
-            f"the database is of a newer version of this program (schema {found}, this one knows {HEAD}); "
-            "run that version, or restore the back-up that was made before it"
-        )
+        _start_on_newer(connection, found)
+        return
     if revision == "head" and found == HEAD:
         return
+    if connection.dialect.name == "postgresql":
+        _spare_others(connection, found)
     _alembic(connection, "upgrade", revision)
+    if revision == "head":
+        _write_oldest(connection)
 
 
 def downgrade(connection: Connection, revision: str) -> None:
@@ -52,6 +76,49 @@ def _exclude_others(connection: Connection) -> None:
     # SQLite's write transaction excludes other writers from its BEGIN on.
     if connection.dialect.name == "postgresql":
         connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+
+
+def _start_on_newer(connection: Connection, found: str) -> None:
+    """Check that this program runs on the schema of a later one."""
+    oldest = connection.scalar(sa.text("SELECT oldest FROM schema_compatibility"))
+    if oldest is None or oldest > HEAD:
+        raise SchemaTooNew(
+            f"the database is of a newer version of this program (schema {found}, this one knows {HEAD}); "
+            "run that version, or restore the back-up that was made before it"
+        )
+    log.warning("the database has the schema %s of a newer version, on which this one (%s) runs", found, HEAD)
+
+
+def _spare_others(connection: Connection, found: str | None) -> None:
+    """
+    Wait for the turn to write, and keep the migration from making nodes that go on wait for long.
+
+    In turn no transaction of a writer is in progress, with whose row locks those of the migration could
+    deadlock. A lock that is not had in time ends the migration, which is then repeated.
+
+    Raises:
+        NodesTooOld: A node runs that could not go on.
+    """
+    connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": TURN})
+    connection.execute(sa.text(f"SET LOCAL lock_timeout = {_LOCK_TIMEOUT_MS}"))
+    if found is None or found < _NODES:
+        return
+    # Nodes that do not say so know the schema that they started with, which is at most the present one.
+    known = "coalesce(schema_revision, :found)" if found >= _VERSIONS else ":found"
+    living = sa.text(
+        f"SELECT node FROM nodes WHERE lease_until > {CLOCK_US} AND adopted_by IS NULL AND {known} < :oldest"
+        " ORDER BY node"
+    )
+    nodes = connection.scalars(living, {"found": found, "oldest": OLDEST}).all()
+    if nodes:
+        raise NodesTooOld(nodes)
+
+
+def _write_oldest(connection: Connection) -> None:
+    connection.execute(sa.text("DELETE FROM schema_compatibility"))
+    connection.execute(
+        sa.text("INSERT INTO schema_compatibility (id, oldest) VALUES (1, :oldest)"), {"oldest": OLDEST}
+    )
 
 
 def _alembic(connection: Connection, action: Literal["upgrade", "downgrade"], revision: str) -> None:

@@ -1,0 +1,148 @@
+"""Programs of two versions on one database: what is migrated under whom, and which does not start."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from callcontrol.aio.tokens import new_id
+from callcontrol.bootstrap.aio.services import Storage, StorageSettings
+from callcontrol.database import schema
+from callcontrol.database.aio.database import Database
+from callcontrol.errors import NodesTooOld, SchemaTooNew
+from callcontrol.nodes import store
+from callcontrol.nodes.lease import Node
+from tests.support.postgres import PostgresServer
+from tests.support.secrets import SECRETS
+from tests.support.waiting import until
+
+BEFORE = "0037"
+LATER = "9001"
+
+
+def execute(statement: str, connection: Connection) -> None:
+    connection.execute(sa.text(statement))
+
+
+async def migrated_by_a_later_version(url: str, oldest: str) -> None:
+    """Let the database have the schema of a later version, on which programs of a revision still run."""
+    database = await Database.open(url)
+    for statement in (
+        f"UPDATE alembic_version SET version_num = '{LATER}'",
+        f"UPDATE schema_compatibility SET oldest = '{oldest}'",
+    ):
+        await database.write(partial(execute, statement))
+    await database.close()
+
+
+async def test_a_program_starts_on_a_later_schema_that_allows_it(
+    url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    await migrated_by_a_later_version(url, schema.HEAD)
+    database = await Database.open(url)
+    assert await database.read(schema.current) == LATER
+    assert f"has the schema {LATER} of a newer version" in caplog.text
+    await database.close()
+
+
+async def test_a_program_does_not_start_on_a_later_schema_that_does_not(url: str) -> None:
+    await migrated_by_a_later_version(url, LATER)
+    with pytest.raises(SchemaTooNew, match=f"schema {LATER}, this one knows {schema.HEAD}"):
+        await Database.open(url)
+
+
+async def test_a_migration_says_what_runs_on_it(empty_url: str) -> None:
+    database = await Database.open(empty_url)
+    found = await database.read(
+        lambda connection: connection.scalar(sa.text("SELECT oldest FROM schema_compatibility"))
+    )
+    assert found == schema.OLDEST <= schema.HEAD
+    await database.close()
+
+
+def node(name: str, schema_revision: str | None, lease_s: int, connection: Connection) -> None:
+    """Add the row of a node whose program knows a schema."""
+    assert store.join(connection, Node(name, new_id(), "", "", 0.0), lease_s)
+    values = {"revision": schema_revision, "node": name}
+    connection.execute(sa.text("UPDATE nodes SET schema_revision = :revision WHERE node = :node"), values)
+
+
+async def test_no_migration_under_nodes_that_would_not_go_on(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nodes that are too old are named, and those that are dead or know enough are not."""
+    url = await postgres.url()
+    database = await Database.open(url)
+    for name, revision, lease_s in (
+        ("old", "0040", 600),
+        ("silent", None, 600),
+        ("new", LATER, 600),
+        ("dead", "0040", -1),
+    ):
+        await database.write(partial(node, name, revision, lease_s))
+    later = str(int(schema.HEAD) + 1)
+    monkeypatch.setattr(schema, "HEAD", LATER)
+    monkeypatch.setattr(schema, "OLDEST", later)
+    with pytest.raises(NodesTooOld, match="the version of old, silent does not run on it"):
+        await database.migrate()
+    for name in ("old", "silent"):
+        await database.write(partial(execute, f"DELETE FROM nodes WHERE node = '{name}'"))
+    await database.migrate()
+    await database.close()
+
+
+async def test_a_migration_lets_whoever_needs_a_table_go_on(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    A migration that cannot have a table, because somebody reads it for long, lets others have it meanwhile,
+    and is made when it can be.
+    """
+    monkeypatch.setattr(schema, "_LOCK_TIMEOUT_MS", 200)
+    url = await postgres.empty_url()
+    database, reader = [await Database.open(url, migrate=False) for _ in range(2)]
+    await database.write(lambda connection: schema.upgrade(connection, BEFORE))
+    read, is_read = asyncio.Event(), asyncio.Event()
+
+    async def reads_long() -> None:
+        assert reader.shared is not None
+        async with reader.shared._engine.begin() as connection:
+            await connection.execute(sa.text("SELECT * FROM nodes"))
+            read.set()
+            await is_read.wait()
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(reads_long())
+        await read.wait()
+        migration = tasks.create_task(database.migrate())
+        for _ in range(3):
+            await until(lambda: waits_for_a_lock(url))
+            # In the queue behind the migration, whose attempt ends.
+            await reader.read(partial(execute, "SELECT * FROM nodes"))
+        assert not migration.done()
+        is_read.set()
+    assert await database.read(schema.current) == schema.HEAD
+    await database.close()
+    await reader.close()
+
+
+async def waits_for_a_lock(url: str) -> bool:
+    database = await Database.open(url, migrate=False)
+    try:
+        waiting = sa.text("SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock'")
+        return bool(await database.read(lambda connection: connection.scalar(waiting)))
+    finally:
+        await database.close()
+
+
+async def test_nodes_say_their_version(postgres: PostgresServer) -> None:
+    """What `trunkline nodes list` shows of the program of a node."""
+    settings = StorageSettings(node="one", version="1.2.3")
+    storage = await Storage.open(await postgres.url(), settings, secrets=SECRETS)
+    [found] = await storage.database.read(store.reports)
+    assert (found.version, found.schema_revision) == ("1.2.3", schema.HEAD)
+    await storage.close()

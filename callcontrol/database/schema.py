@@ -18,7 +18,7 @@ from callcontrol.errors import NodesTooOld, SchemaTooNew
 HEAD: Final = "0041"
 """Newest revision; a test compares it with the migration scripts."""
 
-OLDEST: Final = "0035"
+OLDEST: Final = "0037"
 """Revision of the oldest program that runs on the newest schema; a test compares it with the migrations."""
 
 TURN: Final = 0x7472756E6B77

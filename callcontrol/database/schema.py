@@ -1,8 +1,8 @@
 """
 Upgrade and downgrade of the schema, on the caller's connection, within its transaction.
 
-Nodes of two versions share a database during an upgrade. So a database says which revision a program must know
-at least to run on it: programs that are older than the schema, and not than that, go on and also start.
+Nodes of two versions share a database during an upgrade. So a database says which revision a program must
+know at least to run on it: programs that are older than the schema, and not than that, go on and also start.
 """
 
 import logging

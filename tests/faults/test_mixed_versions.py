@@ -1,4 +1,4 @@
-"""Nodes of two versions on one PostgreSQL behind a Kamailio: an upgrade with a migration, and what is refused."""
+"""Nodes of two versions on one PostgreSQL behind a Kamailio: an upgrade that migrates, and a refused one."""
 
 from __future__ import annotations
 

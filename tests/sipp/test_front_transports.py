@@ -75,7 +75,11 @@ def tls_files(folder: Path, authority: Authority) -> Path:
     """Make the folder of certificates that the shipped configuration names."""
     folder.mkdir()
     issued = authority.issue("front.example.org", addresses=["127.0.0.5"])
-    for name, file in (("front.crt", issued.certificate), ("front.key", issued.key), ("ca.crt", authority.file)):
+    for name, file in (
+        ("front.crt", issued.certificate),
+        ("front.key", issued.key),
+        ("ca.crt", authority.file),
+    ):
         (folder / name).write_bytes(file.read_bytes())
     return folder
 

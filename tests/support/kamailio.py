@@ -15,7 +15,7 @@ from typing import Self
 from tests.support.ports import free_port
 from tests.support.server_process import wait_until
 
-__all__ = ["KAMAILIO", "Front", "ask"]
+__all__ = ["KAMAILIO", "Front", "ask", "asked"]
 
 KAMAILIO = shutil.which("kamailio") or shutil.which("kamailio", path="/usr/sbin")
 _SHIPPED = Path(__file__).parents[2] / "deploy" / "kamailio"
@@ -123,6 +123,19 @@ def ask(
     patience_s: float = 15.0,
 ) -> int | None:
     """Send one request over UDP from a free port of a host; the status of its final response, or None."""
+    return asked(target, method, uri, host=host, fields=fields, patience_s=patience_s)[0]
+
+
+def asked(
+    target: str,
+    method: str,
+    uri: str,
+    *,
+    host: str = "127.0.0.1",
+    fields: Sequence[str] = (),
+    patience_s: float = 15.0,
+) -> tuple[int | None, str]:
+    """Send one request as `ask` does; the status of its final response, or None, and the response."""
     to_host, _, to_port = target.rpartition(":")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.bind((host, 0))
@@ -143,8 +156,9 @@ def ask(
         sock.sendto(("\r\n".join(head) + "\r\n\r\n").encode(), (to_host, int(to_port)))
         try:
             while True:
-                found = re.match(rb"SIP/2\.0 ([2-6][0-9]{2}) ", sock.recv(65_535))
+                response = sock.recv(65_535).decode()
+                found = re.match(r"SIP/2\.0 ([2-6][0-9]{2}) ", response)
                 if found is not None:
-                    return int(found[1])
+                    return int(found[1]), response
         except TimeoutError:
-            return None
+            return None, ""

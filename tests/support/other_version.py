@@ -72,7 +72,9 @@ def make_next_version(folder: Path, *statements: str, breaks_this: bool = False)
 
 def _revised(source: str, **revisions: str) -> str:
     for name, revision in revisions.items():
-        source, found = re.subn(rf'^{name}: Final = "\d+"', f'{name}: Final = "{revision}"', source, flags=re.M)
+        source, found = re.subn(
+            rf'^{name}: Final = "\d+"', f'{name}: Final = "{revision}"', source, flags=re.M
+        )
         assert found == 1, name
     return source
 

@@ -1,4 +1,4 @@
-"""The counter of revisions, idempotency keys, the probe of the writer, and what concerns versions and nodes."""
+"""The counter of revisions, idempotency keys, the probe of the writer, and what concerns versions, nodes."""
 
 from typing import Final
 

@@ -29,7 +29,7 @@ def execute(statement: str, connection: Connection) -> None:
 
 
 async def migrated_by_a_later_version(url: str, oldest: str) -> None:
-    """Let the database have the schema of a later version, on which programs of a revision still run."""
+    """Pretend that a later version has migrated a database, on which programs of a revision still run."""
     database = await Database.open(url)
     for statement in (
         f"UPDATE alembic_version SET version_num = '{LATER}'",
@@ -140,7 +140,7 @@ async def waits_for_a_lock(url: str) -> bool:
 
 
 async def test_nodes_say_their_version(postgres: PostgresServer) -> None:
-    """What `trunkline nodes list` shows of the program of a node."""
+    """`trunkline nodes list` shows the program of a node."""
     settings = StorageSettings(node="one", version="1.2.3")
     storage = await Storage.open(await postgres.url(), settings, secrets=SECRETS)
     [found] = await storage.database.read(store.reports)

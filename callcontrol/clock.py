@@ -1,14 +1,15 @@
 """Wall-clock times: those of a call, counted from monotonic ones, and their text."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
+
+from sip.values import frozen
 
 MILLISECOND: Final = timedelta(milliseconds=1)
 """Precision in which times are shown."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WallClock:
     """
     Conversion of monotonic times to wall-clock times.

@@ -1,5 +1,5 @@
 """
-A page with a telephone: its server makes tokens with the API key, and the page calls with them.
+A page with a telephone: its server makes tokens with the API key; the page calls and is called with them.
 
 Run it with the key in KEY, and open the address that it prints. The server of calls must allow the page's
 origin: TRUNKLINE_CORS_ORIGINS=http://localhost:8090. A browser gives its microphone to pages of localhost or
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 
 import aiohttp
 from aiohttp import web
@@ -22,7 +23,11 @@ PAGE = """<!doctype html>
 <button id="call">Call</button>
 <button id="hangup" disabled>Hang up</button>
 <button id="mute" disabled>Mute</button>
+<button id="hold" disabled>Hold</button>
 <input id="digit" size="1" maxlength="1" aria-label="Key" disabled>
+<p><button id="listen">Be called</button>
+<button id="answer" disabled>Answer</button>
+<button id="refuse" disabled>Refuse</button></p>
 <p id="state" role="status">idle</p>
 <script type="module">
   import { Phone } from "%(server)s/webrtc/trunkline-phone.js";
@@ -34,20 +39,38 @@ PAGE = """<!doctype html>
     const up = call !== null && call.state !== "ended";
     at("state").textContent = up ? call.state : `ended: ${call.reason}`;
     at("call").disabled = up;
-    for (const id of ["hangup", "mute", "digit"]) at(id).disabled = !up;
+    const rings = up && call.direction === "incoming" && call.state === "ringing";
+    for (const id of ["hangup", "mute", "hold", "digit"]) at(id).disabled = !up || rings;
+    for (const id of ["answer", "refuse"]) at(id).disabled = !rings;
+    if (rings) at("state").textContent = `${call.from} calls`;
+  };
+  const follow = (made) => {
+    call = window.call = made;
+    call.addEventListener("state", show);
+    show();
   };
   at("call").onclick = async () => {
     at("call").disabled = true;
     try {
-      call = window.call = await phone.call(at("number").value, { parameters: { Page: "example" } });
-      call.addEventListener("state", show);
-      show();
+      follow(await phone.call(at("number").value, { parameters: { Page: "example" } }));
     } catch (error) {
       at("state").textContent = `refused: ${error.message}`;
       at("call").disabled = false;
     }
   };
+  phone.addEventListener("listening", () => {
+    at("listen").disabled = phone.listening;
+    if (phone.listening && call === null) at("state").textContent = "can be called";
+  });
+  phone.addEventListener("incoming", (event) => follow(event.call));
+  at("listen").onclick = () => phone.listen();
+  at("answer").onclick = () => call.answer().catch((error) => { at("state").textContent = error.message; });
+  at("refuse").onclick = () => call.refuse();
   at("hangup").onclick = () => call.hangup();
+  at("hold").onclick = async () => {
+    await call.hold(!call.held);
+    at("hold").textContent = call.held ? "Resume" : "Hold";
+  };
   at("mute").onclick = () => {
     call.mute(!call.muted);
     at("mute").textContent = call.muted ? "Unmute" : "Mute";
@@ -61,15 +84,26 @@ PAGE = """<!doctype html>
 """
 
 
-def application(server: str, key: str) -> web.Application:
-    """Build the page's server; `server` is the address of the server of calls."""
+def application(
+    server: str, key: str, identity: str = "visitor", may_call: Sequence[str] = ()
+) -> web.Application:
+    """
+    Build the page's server; `server` is the address of the server of calls.
+
+    The page is called as `identity`. Without `may_call` it calls the numbers of the account.
+    """
 
     async def page(_: web.Request) -> web.Response:
         return web.Response(text=PAGE % {"server": server}, content_type="text/html")
 
     async def token(_: web.Request) -> web.Response:
         # Here your server decides who the user is, and what this user may call.
-        body = {"identity": "visitor", "ttl_seconds": 600}
+        body = {
+            "identity": identity,
+            "ttl_seconds": 600,
+            "receives_calls": True,
+            "may_call": list(may_call),
+        }
         headers = {"Authorization": f"Bearer {key}"}
         async with (
             aiohttp.ClientSession() as http,

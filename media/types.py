@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, NamedTuple
+
+from media.values import frozen
 
 Direction = Literal["sendrecv", "sendonly", "recvonly", "inactive"]
 TapEncoding = Literal["l16", "mulaw", "alaw"]
@@ -22,7 +24,7 @@ SrtpSuite = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SrtpKey:
     """
     Master key and salt of one direction of SRTP (RFC 4568 6.1), hidden in the representation.
@@ -35,7 +37,7 @@ class SrtpKey:
     key: bytes = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OpusSettings:
     """
     Opus preferences of the receiver (RFC 7587 6.1).
@@ -53,7 +55,7 @@ class OpusSettings:
     max_playback_hz: int = 16_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RemoteMedia:
     """
     Parameters of a far end; `direction` is that of this side.
@@ -92,7 +94,7 @@ class RemoteMedia:
     srtp_receive: SrtpKey | None = field(default=None, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EngineSettings:
     """
     Settings of a media engine.
@@ -116,7 +118,7 @@ class EngineSettings:
     continuous: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EngineStats:
     """
     Current metrics of an engine.
@@ -191,7 +193,7 @@ class StreamStats(NamedTuple):
     underruns: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QualityInterval:
     """
     Quality of both directions of a stream between two RTCP reports, about five seconds apart.
@@ -220,12 +222,12 @@ class QualityInterval:
     rtt_ms: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FirstPacket:
     """The first valid packet of the far end arrived."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DtmfReceived:
     """The far end sent a digit, by telephone event or as a tone; reported once, when the key is released."""
 
@@ -233,7 +235,7 @@ class DtmfReceived:
     duration_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SpeechSettings:
     """
     Settings of speech detection.
@@ -251,7 +253,7 @@ class SpeechSettings:
     min_level_db: float = -46.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MachineSettings:
     """
     Settings of answering machine detection, which starts at the answer.
@@ -298,19 +300,19 @@ GreetingEnd = Literal["beep", "silence", "timeout"]
 ToneName = Literal["beep", "fax_call", "fax_answer", "announcement"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SpeechStarted:
     """The far end started speaking `min_speech_ms` ago."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SpeechStopped:
     """The far end stopped speaking `hangover_ms` ago, after `duration_ms` with short pauses included."""
 
     duration_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MachineVerdict:
     """Verdict of machine detection, its reason, and the time since detection started; reported once."""
 
@@ -319,7 +321,7 @@ class MachineVerdict:
     took_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GreetingEnded:
     """
     A machine's greeting has ended and it records; follows a verdict of machine, except for fax machines.
@@ -333,7 +335,7 @@ class GreetingEnded:
     at_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToneDetected:
     """A machine's tone was detected; reported at its end, for an answering fax before its end."""
 
@@ -342,14 +344,14 @@ class ToneDetected:
     duration_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DtmfSent:
     """All digits of one `send_dtmf` were sent, or dropped with the stream."""
 
     digits: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlaybackFinished:
     """
     A playback ended or was interrupted.
@@ -368,7 +370,7 @@ class PlaybackFinished:
     played_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlaybackPosition:
     """Position of a playback with `position_every_ms`."""
 
@@ -376,7 +378,7 @@ class PlaybackPosition:
     played_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MarkReached:
     """The audio before a mark was played, or dropped (`cleared`)."""
 
@@ -384,14 +386,14 @@ class MarkReached:
     cleared: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlayoutOverflow:
     """Audio written to a tap was dropped because its queue is full; reported once until there is room."""
 
     dropped_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlayoutLevel:
     """Level of a tap's playout queue at which the writer should pause ("xoff") or resume ("xon")."""
 
@@ -399,7 +401,7 @@ class PlayoutLevel:
     level_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlayoutStats:
     """
     Metrics of a tap's playout queue.
@@ -418,7 +420,7 @@ class PlayoutStats:
     prebuffer_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlayoutDrained:
     """The last audio in a tap's playout queue was played or dropped."""
 
@@ -427,7 +429,7 @@ RecordingEncoding = Literal["wav", "wav-mulaw", "ogg-opus"]
 RecordingEnd = Literal["stopped", "max_duration", "max_bytes", "error"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordingSettings:
     """
     Settings of a recording.
@@ -448,7 +450,7 @@ class RecordingSettings:
     max_bytes: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordingFinished:
     """
     A recording is complete on disk; with `error`, up to what could be written.
@@ -465,7 +467,7 @@ class RecordingFinished:
     lost_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordingGap:
     """The disk was too slow for a recording, which so far has `lost_ms` of silence instead of audio."""
 
@@ -473,7 +475,7 @@ class RecordingGap:
     lost_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MediaTimeout:
     """
     The far end has sent nothing for `silent_s`, though it may; reported once until it sends again.

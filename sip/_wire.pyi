@@ -335,6 +335,12 @@ class Engine:
     def timers(self) -> int:
         """Number of running timers."""
 
+def first(entries: list[Entry], key: str, /) -> str | None:
+    """The value of the first entry of a key; None without one."""
+
+def all_of(entries: list[Entry], key: str, /) -> list[str]:
+    """The values of all entries of a key, in order."""
+
 def write(start: str, entries: list[Entry], body: bytes) -> bytes:
     """
     A message of its start line, its header lines (but Content-Length, which is made here) and its body.

@@ -1,11 +1,12 @@
 """Events a session reports to its owner."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from sip.location.failover import Tried
 from sip.message.message import Headers
 from sip.session.refer import Refer
+from sip.values import frozen
 
 
 class SessionEvent:
@@ -18,7 +19,7 @@ class SessionEvent:
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Progress(SessionEvent):
     """
     A called party sent a provisional response above 100.
@@ -38,7 +39,7 @@ class Progress(SessionEvent):
     needs_answer: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ForkEnded(SessionEvent):
     """One ringing party has ended, others may still answer (199, RFC 6228, or a BYE of that party)."""
 
@@ -46,7 +47,7 @@ class ForkEnded(SessionEvent):
     reason_header: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answered(SessionEvent):
     """
     The called party answered.
@@ -61,7 +62,7 @@ class Answered(SessionEvent):
     needs_answer: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Failed(SessionEvent):
     """
     An outbound session was never answered. Terminal.
@@ -82,21 +83,21 @@ class Failed(SessionEvent):
     tried: tuple[Tried, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Confirmed(SessionEvent):
     """The ACK of our 2xx arrived; `body` is empty unless it holds the answer to our offer."""
 
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cancelled(SessionEvent):
     """The caller gave up before we answered; the 487 has been sent. Terminal."""
 
     reason_header: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OfferReceived(SessionEvent):
     """
     The peer offers to change the session: answer with `accept_offer` or `reject_offer`.
@@ -108,14 +109,14 @@ class OfferReceived(SessionEvent):
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OfferAnswered(SessionEvent):
     """The peer answered our `reinvite` or `update`, or, by ACK or PRACK, the offer it had asked for."""
 
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OfferFailed(SessionEvent):
     """The peer did not accept the offer of our `reinvite` or `update`; the session is unchanged."""
 
@@ -123,7 +124,7 @@ class OfferFailed(SessionEvent):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InfoReceived(SessionEvent):
     """An INFO arrived; it has been answered with 200."""
 
@@ -131,7 +132,7 @@ class InfoReceived(SessionEvent):
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ended(SessionEvent):
     """
     An answered session, or an inbound one that we refused, has ended. Terminal.
@@ -149,7 +150,7 @@ class Ended(SessionEvent):
     headers: Headers | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReferReceived(SessionEvent):
     """
     The peer sent a REFER that asks us to call a target: answer with `accept_refer` or `reject_refer`.
@@ -160,14 +161,14 @@ class ReferReceived(SessionEvent):
     refer: Refer
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReferAccepted(SessionEvent):
     """The peer accepted the REFER of our `refer`; it sends NOTIFYs only when `followed`."""
 
     followed: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReferProgress(SessionEvent):
     """Status of the referred call from a NOTIFY; a 2xx reports its success and is the last."""
 
@@ -175,7 +176,7 @@ class ReferProgress(SessionEvent):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReferFailed(SessionEvent):
     """
     The REFER was refused (its status), or the referred call failed (the status of that call).

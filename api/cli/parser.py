@@ -9,6 +9,7 @@ from decimal import Decimal, InvalidOperation
 from importlib import import_module, metadata
 from typing import Any
 
+from api.process.collector import collector_paused
 from api.process.config import PREFIX, VARIABLES, Settings
 from api.process.values import ListenAddress, WholeNumber, parse_gateway
 from callcontrol.accounts.keys import MAX_OVERLAP_S
@@ -371,9 +372,9 @@ def _later(module: str, name: str) -> Callable[[Settings, argparse.Namespace], i
     """Make a command whose module of this package is imported when the command runs."""
 
     def run(settings: Settings, arguments: argparse.Namespace) -> int:
-        command: Callable[[Settings, argparse.Namespace], int] = getattr(
-            import_module(f"api.cli.{module}"), name
-        )
+        with collector_paused():
+            loaded = import_module(f"api.cli.{module}")
+        command: Callable[[Settings, argparse.Namespace], int] = getattr(loaded, name)
         return command(settings, arguments)
 
     return run

@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
+from callcontrol.aio.page_events import PageEvents
 from callcontrol.aio.tasks import ended
 from callcontrol.aio.tokens import new_id
 from callcontrol.bootstrap.aio.services import Services
@@ -36,6 +37,8 @@ _LOOK_AGAIN_S: Final = 5.0
 _AT_ONCE: Final = 20
 _KEPT: Final = 64
 """Messages that are kept for pages that have lost their connection, and that wait for a slow one."""
+
+_REFRESH: Final = b"event: refresh\ndata: {}\n\n"
 
 
 def call_summary(record: CallRecord, legs: Sequence[LegView] = ()) -> dict[str, Any]:
@@ -64,41 +67,12 @@ def legs_of(services: Services, call_sid: str) -> Sequence[LegView]:
     return () if runner is None else runner.legs
 
 
-class Subscription:
-    """Messages for one page, in order; `call_sid` limits them to a call."""
+class Subscription(PageEvents):
+    """Messages for one page; `call_sid` limits them to a call. When too many wait, it loads anew instead."""
 
     def __init__(self, call_sid: str | None) -> None:
+        super().__init__(_KEPT, overflow=_REFRESH)
         self.call_sid = call_sid
-        self._messages: deque[bytes] = deque()
-        self._ready = asyncio.Event()
-        self._over = False
-
-    def put(self, message: bytes) -> None:
-        """Queue a message; when too many wait, all of them become one that asks to load anew."""
-        if len(self._messages) >= _KEPT:
-            self._messages.clear()
-            message = _REFRESH
-        self._messages.append(message)
-        self._ready.set()
-
-    def end(self) -> None:
-        """End the messages."""
-        self._over = True
-        self._ready.set()
-
-    async def next(self, timeout_s: float) -> bytes | None:
-        """Wait for messages and return all of them; empty after the time, None at the end."""
-        try:
-            async with asyncio.timeout(timeout_s):
-                await self._ready.wait()
-        except TimeoutError:
-            return b""
-        if self._over:
-            return None
-        self._ready.clear()
-        found = b"".join(self._messages)
-        self._messages.clear()
-        return found
 
 
 class _Channel:
@@ -108,9 +82,6 @@ class _Channel:
         self.pages: set[Subscription] = set()
         self.changed: dict[str, CallRecord] = {}
         self.kept: deque[tuple[int, frozenset[str], bytes]] = deque(maxlen=_KEPT)
-
-
-_REFRESH: Final = b"event: refresh\ndata: {}\n\n"
 
 
 class Feed:

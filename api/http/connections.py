@@ -22,7 +22,7 @@ from aiohttp.web_protocol import RequestHandler
 from api.http.errors import ApiError
 from api.http.middleware import RequestContext
 
-__all__ = ["ConnectionLimits", "GuardedSite"]
+__all__ = ["ConnectionLimits", "GuardedSite", "has_left"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,11 @@ class ConnectionLimits:
     idle_s: float = 75.0
     max_heads: int | None = None
     stalled_s: float = 60.0
+
+
+def has_left(request: web.Request) -> bool:
+    """Return True if the client has disconnected."""
+    return request.transport is None or request.transport.is_closing()
 
 
 class GuardedSite(web.SockSite):

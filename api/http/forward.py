@@ -19,6 +19,7 @@ from aiohttp import web
 from multidict import CIMultiDict
 from yarl import URL
 
+from api.http.connections import has_left
 from api.http.middleware import current_request
 from callcontrol.errors import DomainError, NodeUnreachable, OutcomeUnknown
 from callcontrol.nodes.aio import Membership
@@ -206,7 +207,7 @@ class Forwarder:
             await response.write_eof()
         except (aiohttp.ClientError, TimeoutError, ConnectionError) as error:
             # The status has been sent already, so only closing the connection can signal the failure.
-            if not _has_left(request):
+            if not has_left(request):
                 _log.warning("a forwarded response has ended early: %s", _named(error))
             if request.transport is not None:
                 request.transport.abort()
@@ -227,7 +228,7 @@ class Forwarder:
                 done, _ = await asyncio.wait({reading}, timeout=self._times.look_every_s)
                 if done:
                     return reading.result()
-                if _has_left(request):
+                if has_left(request):
                     raise ConnectionResetError("the client has left")
                 waited_s += self._times.look_every_s
             raise TimeoutError("the node is silent")
@@ -253,11 +254,6 @@ def _named(error: Exception) -> str:
     """Name an error for the log; texts of the client repeat the query, which may be a link to a recording."""
     cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
     return getattr(cause, "strerror", None) or type(error).__name__
-
-
-def _has_left(request: web.Request) -> bool:
-    """Return True if the client has disconnected."""
-    return request.transport is None or request.transport.is_closing()
 
 
 def _unanswered(method: str, elsewhere: NodeUnreachable) -> DomainError:

@@ -9,6 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
+from api.http.connections import has_left
 from api.http.middleware import current_request
 
 __all__ = ["AsgiApp", "AsgiMessage", "Bridge"]
@@ -148,8 +149,7 @@ class Bridge:
             self._leave()
 
     def _is_gone(self) -> bool:
-        transport = self._request.transport
-        return self._gone.is_set() or transport is None or transport.is_closing()
+        return self._gone.is_set() or has_left(self._request)
 
     def _leave(self) -> None:
         self._gone.set()

@@ -9,6 +9,7 @@ import signal
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from api.process.collector import calm_collector, collector_paused
 from api.process.config import Settings
 from api.process.failures import StartFailed
 from api.process.first_run import console_link, greeting
@@ -37,9 +38,10 @@ async def serve(settings: Settings, command: str = "trunkline") -> None:
         _log.warning("%s", line)
     signals = _Signals()
     server = Server(settings)
-    await server.start()
+    with collector_paused():
+        await server.start()
     try:
-        _calm_collector()
+        calm_collector()
         link = await console_link(server.storage, server.demo, server.url) if server.console else None
         print_line(greeting(server.demo, server.url, command, console=link))
         _log.info("ready: API %s, SIP %s", server.url, ", ".join(_sip_addresses(server)))
@@ -68,18 +70,6 @@ async def _either(*events: asyncio.Event) -> None:
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     for wait in waits:
         wait.cancel()
-
-
-def _calm_collector() -> None:
-    """
-    Keep the garbage collector from pausing calls.
-
-    Objects that exist after the start live as long as the process, so they are frozen. Calls leave few
-    cycles, and a full collection over the objects of a thousand calls takes up to 100 ms, so it is made rare.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 50)
 
 
 class _Signals:

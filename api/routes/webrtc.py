@@ -1,30 +1,51 @@
-"""Telephones in web pages (additive): tokens, and calls of browsers by WebRTC."""
+"""Telephones in web pages (additive): tokens, calls of browsers and to browsers by WebRTC."""
 
 from __future__ import annotations
 
-from api.http.endpoint import Context, Reply, Routes
+from functools import partial
+from typing import Final
+
+from aiohttp import web
+
+from api.http.endpoint import Context, Handover, Reply, Routes, Spoken
+from api.http.event_stream import send_events
 from api.http.middleware import current_request
 from api.schemas.base import NoBody, NoQuery
 from api.schemas.serializers import shown
 from api.schemas.webrtc import (
+    BrowserAnswerBody,
     BrowserCallBody,
     BrowserCallObject,
     BrowserCallQuery,
     BrowserRestartBody,
     NewBrowserCallObject,
+    PhoneEventsQuery,
     PhoneTokenBody,
     PhoneTokenObject,
 )
 from callcontrol.bootstrap.aio.services import Services
-from callcontrol.errors import CallEnded, NumberNotOwned
+from callcontrol.errors import (
+    CallEnded,
+    Forbidden,
+    NumberNotOwned,
+    ValidationFailed,
+    WrongCallState,
+)
 from callcontrol.models import Principal
-from callcontrol.webrtc.aio import BrowserCallRequest
+from callcontrol.webrtc.aio.service import BrowserCallRequest
 from callcontrol.webrtc.tokens import TOKEN_PREFIX, token_of
 
 __all__ = ["routes"]
 
 _CALLS = "/v1/webrtc/calls"
 _CALL = _CALLS + "/{call_sid}"
+# A telephone whose last page was closed must not ring for long.
+_LOOK_S: Final = 1.0
+_EVENTS = {
+    "type": "object",
+    "description": "One event: ready, ringing (call_sid, from, to) or over (call_sid, reason).",
+    "properties": {"event": {"enum": ["ready", "ringing", "over"]}, "data": {"type": "string"}},
+}
 
 routes = Routes("calls.read", "calls.write", tag="webrtc")
 
@@ -38,13 +59,18 @@ async def _by_token(services: Services, text: str) -> Principal | None:
 @routes.post("/v1/webrtc/tokens", response=PhoneTokenObject, success=201)
 async def create_phone_token(context: Context[PhoneTokenBody, NoQuery]) -> Reply:
     """
-    Make a token with which a web page may call.
+    Make a token with which a web page may call, and be called.
 
     Your server makes it with its key, and gives it to the page. It ends by itself, and with the key.
     """
     body = context.body
     token, text = context.services.browser_calls.make_token(
-        context.principal, body.identity, body.from_, body.may_call, body.ttl_seconds
+        context.principal,
+        body.identity,
+        body.from_,
+        body.may_call,
+        body.ttl_seconds,
+        receives_calls=body.receives_calls,
     )
     return Reply(shown(PhoneTokenObject, token, token=text, expires_at=token.expires_at))
 
@@ -59,10 +85,11 @@ async def create_phone_token(context: Context[PhoneTokenBody, NoQuery]) -> Reply
 )
 async def create_browser_call(context: Context[BrowserCallBody, NoQuery]) -> Reply:
     """
-    Call a number of the account from a browser.
+    Call from a browser.
 
-    The answer to the offer is returned at once. The call begins when the browser has connected, goes where
-    the number is bound, and is charged as any inbound call. Takes a token of the page in place of a key.
+    The answer to the offer is returned at once. The call begins when the browser has connected, and is
+    charged as any inbound call. A number of the account leads where it is bound; everybody else is called
+    as a number of the account in `from`. Takes a token of the page in place of a key.
     """
     body = context.body
     call = await context.services.browser_calls.place(
@@ -91,15 +118,15 @@ async def get_browser_call(context: Context[NoBody, BrowserCallQuery]) -> Reply:
     return Reply(shown(BrowserCallObject, call))
 
 
-@routes.patch(_CALL, response=NewBrowserCallObject, errors=(CallEnded,), token=_by_token)
+@routes.patch(_CALL, response=NewBrowserCallObject, errors=(CallEnded, WrongCallState), token=_by_token)
 async def restart_browser_call(context: Context[BrowserRestartBody, NoQuery]) -> Reply:
     """
-    Restart ICE of a browser whose network has changed.
+    Restart ICE of a browser whose network has changed, or hold a call or resume it.
 
-    The offer is one after `restartIce()`; it changes nothing else. The present path is used until the browser
-    has another.
+    The offer is one after `restartIce()`, or one with another direction; it changes nothing else. The present
+    path is used until the browser has another. The other side is on hold while the direction is `inactive`.
     """
-    call = context.services.browser_calls.restart(
+    call = context.services.browser_calls.change(
         context.account_sid, context.path["call_sid"], context.body.sdp, token_of(context.principal)
     )
     return Reply(shown(NewBrowserCallObject, call, sdp=call.answer))
@@ -116,3 +143,73 @@ async def end_browser_call(context: Context[NoBody, NoQuery]) -> Reply:
         context.account_sid, context.path["call_sid"], token_of(context.principal)
     )
     return Reply(None)
+
+
+@routes.post(
+    _CALL + "/answer",
+    response=NewBrowserCallObject,
+    errors=(CallEnded, WrongCallState),
+    token=_by_token,
+    owned=True,
+)
+async def answer_browser_call(context: Context[BrowserAnswerBody, NoQuery]) -> Reply:
+    """
+    Answer a call to a browser.
+
+    The page that answers first has the call; the others stop ringing.
+    """
+    call = context.services.browser_calls.answer(
+        context.account_sid, context.path["call_sid"], context.body.sdp, token_of(context.principal)
+    )
+    return Reply(shown(NewBrowserCallObject, call, sdp=call.answer))
+
+
+@routes.post(_CALL + "/refuse", errors=(CallEnded, WrongCallState), token=_by_token, owned=True)
+async def refuse_browser_call(context: Context[NoBody, NoQuery]) -> Reply:
+    """
+    Refuse a call to a browser, for all its pages.
+
+    One that a page has answered goes on.
+    """
+    context.services.browser_calls.refuse(
+        context.account_sid, context.path["call_sid"], token_of(context.principal)
+    )
+    return Reply(None)
+
+
+@routes.get(
+    "/v1/webrtc/events",
+    scope="calls.write",
+    token=_by_token,
+    spoken=Spoken(answers={200: ("The stream.", {"text/event-stream": _EVENTS})}),
+)
+async def open_phone_events(context: Context[NoBody, PhoneEventsQuery]) -> Handover:
+    """
+    Open a page to calls, and receive them.
+
+    A stream of events (server-sent events) as long as the page is open. Takes a token with `receives_calls`.
+    """
+    token, asked = token_of(context.principal), context.query.identity
+    if token is not None:
+        if not token.receives_calls:
+            raise Forbidden("This token receives no calls; make one with receives_calls.")
+        if asked not in (None, token.identity):
+            raise Forbidden(f"This token is called as {token.identity}; leave out identity.")
+        asked = token.identity
+    if asked is None:
+        raise ValidationFailed.of("identity", "is required")
+    return Handover(partial(_stream, context.services, context.principal, asked))
+
+
+async def _stream(
+    services: Services, principal: Principal, identity: str, request: web.Request
+) -> web.StreamResponse:
+    calls = services.browser_calls
+    with calls.open_page(principal.account_sid, identity) as page:
+        return await send_events(
+            request,
+            page,
+            partial(calls.is_admitted, principal),
+            {"Cache-Control": "no-store"},
+            look_s=_LOOK_S,
+        )

@@ -49,7 +49,9 @@ class Reach:
 class RequestModel(BaseModel):
     """A request body or query: strict types, no undeclared fields in a body, immutable."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, hide_input_in_errors=True, defer_build=True
+    )
 
     #: Fields that are not accepted here, with the message to send instead of "unknown".
     not_accepted: ClassVar[Mapping[str, str]] = {}
@@ -108,7 +110,7 @@ class RequestModel(BaseModel):
 class ResponseModel(BaseModel):
     """Base of response models: undeclared fields are refused."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     json_schema_mode: ClassVar[str] = "serialization"
 

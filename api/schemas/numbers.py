@@ -71,7 +71,8 @@ class InboundBinding(StreamFields):
         str,
         Field(
             max_length=32,
-            description="voice_agent, webhook, media_stream, model, forward, masking or missed_call.",
+            description="voice_agent, webhook, media_stream, model, forward, browser, masking or"
+            " missed_call.",
         ),
     ]
     force: Annotated[bool, Field(description="Take over a number that is bound elsewhere.")] = False
@@ -82,7 +83,8 @@ class InboundBinding(StreamFields):
         | None
     ) = None
     forward_to: (
-        Annotated[str, Field(max_length=256, description="A number, or sip: on a gateway's host.")] | None
+        Annotated[str, Field(max_length=256, description="A number, sip: on a gateway's host, or browser:.")]
+        | None
     ) = None
     caller_id: (
         Annotated[str, Field(max_length=MAX_NUMBER_CHARS, description="passthrough, or an own number.")]
@@ -92,8 +94,8 @@ class InboundBinding(StreamFields):
         Annotated[
             int,
             Field(
-                description="Ring seconds of a forwarded call, or until a webhook says something, 5 to 120; "
-                "of a missed_call 5 to 60."
+                description="Ring seconds of a forwarded call or a browser, or until a webhook says "
+                "something, 5 to 120; of a missed_call 5 to 60."
             ),
         ]
         | None
@@ -108,7 +110,9 @@ class InboundBinding(StreamFields):
         | None
     ) = None
     fallback_url: (
-        Annotated[str, Field(max_length=2048, description="Asked when server or agent cannot be reached.")]
+        Annotated[
+            str, Field(max_length=2048, description="Asked when server, agent or browser cannot be reached.")
+        ]
         | None
     ) = None
     status_webhook_url: Annotated[str, Field(max_length=2048)] | None = None
@@ -118,6 +122,9 @@ class InboundBinding(StreamFields):
     language: (
         Annotated[str, Field(max_length=35, description="In which callers of a masking number are told.")]
         | None
+    ) = None
+    identity: (
+        Annotated[str, Field(max_length=64, description="Telephone in web pages, of target browser.")] | None
     ) = None
     model: Annotated[ModelFields, Field(description="Of target model.")] | None = None
 
@@ -168,7 +175,15 @@ class PhoneNumberObject(ResponseModel):
         Field(description="While a renewal is unpaid: when the number is suspended, or then released."),
     ]
     inbound_target_type: Literal[
-        "none", "voice_agent", "webhook", "media_stream", "model", "forward", "masking", "missed_call"
+        "none",
+        "voice_agent",
+        "webhook",
+        "media_stream",
+        "model",
+        "forward",
+        "browser",
+        "masking",
+        "missed_call",
     ]
     created_at: Timestamp
     updated_at: Timestamp
@@ -183,7 +198,10 @@ class WiringObject(ResponseModel):
     outbound_capable: Annotated[bool, Field(description="Same value as carrier_registered.")]
     inbound_bound: bool
     inbound_target: (
-        Literal["voice_agent", "webhook", "media_stream", "model", "forward", "masking", "missed_call"] | None
+        Literal[
+            "voice_agent", "webhook", "media_stream", "model", "forward", "browser", "masking", "missed_call"
+        ]
+        | None
     )
     agent_id: str | None = None
     workspace_id: str | None = None

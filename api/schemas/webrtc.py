@@ -10,22 +10,27 @@ from pydantic import AfterValidator, Field
 from api.schemas.base import RequestModel, ResponseModel
 from api.schemas.common import E164, Timestamp
 from callcontrol.e164 import read_number
-from callcontrol.webrtc.aio import State
+from callcontrol.errors import ValidationFailed
+from callcontrol.models.parties import IDENTITY
+from callcontrol.routing.targets import parse_address
+from callcontrol.webrtc.aio.gateways import Direction, State
 from callcontrol.webrtc.tokens import (
     DEFAULT_IDENTITY,
     DEFAULT_TOKEN_S,
-    IDENTITY,
     MAX_NUMBERS,
     MAX_TOKEN_S,
     MIN_TOKEN_S,
+    normalise_callee,
 )
 
 __all__ = [
+    "BrowserAnswerBody",
     "BrowserCallBody",
     "BrowserCallObject",
     "BrowserCallQuery",
     "BrowserRestartBody",
     "NewBrowserCallObject",
+    "PhoneEventsQuery",
     "PhoneTokenBody",
     "PhoneTokenObject",
 ]
@@ -54,6 +59,20 @@ def _caller(text: str) -> str:
         ) from None
 
 
+def _callee(text: str) -> str:
+    try:
+        return str(parse_address(text))
+    except ValidationFailed as refusal:
+        raise ValueError(refusal.errors[0].message) from None
+
+
+def _allowed(text: str) -> str:
+    try:
+        return normalise_callee(text, field="may_call")
+    except ValidationFailed as refusal:
+        raise ValueError(refusal.errors[0].message) from None
+
+
 def _parameter(name: str) -> str:
     if _PARAMETER.fullmatch(name) is None:
         raise ValueError(
@@ -72,6 +91,8 @@ Identity = Annotated[
     str, AfterValidator(_identity), Field(json_schema_extra={"pattern": f"^{IDENTITY.pattern}$"})
 ]
 _Caller = Annotated[str, Field(max_length=64), AfterValidator(_caller)]
+_Callee = Annotated[str, Field(min_length=1, max_length=256), AfterValidator(_callee)]
+_Allowed = Annotated[str, Field(min_length=1, max_length=256), AfterValidator(_allowed)]
 _Parameters = dict[
     Annotated[str, AfterValidator(_parameter)],
     Annotated[str, AfterValidator(_value), Field(min_length=1, max_length=_MAX_VALUE_CHARS)],
@@ -87,9 +108,14 @@ class PhoneTokenBody(RequestModel):
         Field(alias="from", description="A number of the account that is shown in place of the name."),
     ] = None
     may_call: Annotated[
-        list[E164],
-        Field(max_length=MAX_NUMBERS, description="Numbers of the account that it may call; empty for all."),
+        list[_Allowed],
+        Field(
+            max_length=MAX_NUMBERS,
+            description="Numbers and addresses (browser:, sip:) that it may call, browser:* for all"
+            " browsers, * for everybody; empty for all numbers of the account.",
+        ),
     ] = []
+    receives_calls: Annotated[bool, Field(description="The page may be called as its identity.")] = False
     ttl_seconds: Annotated[
         int, Field(ge=MIN_TOKEN_S, le=MAX_TOKEN_S, description="Seconds until it expires.")
     ] = DEFAULT_TOKEN_S
@@ -102,6 +128,7 @@ class PhoneTokenObject(ResponseModel):
     identity: str
     from_: Annotated[str | None, Field(alias="from")]
     may_call: list[str]
+    receives_calls: bool
     expires_at: Timestamp
 
 
@@ -114,7 +141,12 @@ class BrowserCallBody(RequestModel):
             min_length=1, max_length=_MAX_SDP_CHARS, description="Offer of the browser's RTCPeerConnection."
         ),
     ]
-    to: Annotated[E164, Field(description="A number of the account.")]
+    to: Annotated[
+        _Callee,
+        Field(
+            description="A number, browser: with a telephone's name, or a sip: address at a gateway of yours."
+        ),
+    ]
     from_: Annotated[
         _Caller | None,
         Field(
@@ -130,11 +162,35 @@ class BrowserCallBody(RequestModel):
 
 
 class BrowserRestartBody(RequestModel):
-    """Another path for a browser's call."""
+    """Another path or direction of a browser's call."""
 
     sdp: Annotated[
-        str, Field(min_length=1, max_length=_MAX_SDP_CHARS, description="Offer after restartIce().")
+        str,
+        Field(
+            min_length=1,
+            max_length=_MAX_SDP_CHARS,
+            description="Offer after restartIce(), or with another direction: inactive holds the call.",
+        ),
     ]
+
+
+class BrowserAnswerBody(RequestModel):
+    """Answer of a browser that is called."""
+
+    sdp: Annotated[
+        str,
+        Field(
+            min_length=1, max_length=_MAX_SDP_CHARS, description="Offer of the browser's RTCPeerConnection."
+        ),
+    ]
+
+
+class PhoneEventsQuery(RequestModel):
+    """The telephone that may be called."""
+
+    identity: Annotated[
+        Identity | None, Field(description="Name of the telephone; with a token always that of the token.")
+    ] = None
 
 
 class BrowserCallQuery(RequestModel):
@@ -149,7 +205,11 @@ class BrowserCallQuery(RequestModel):
 class BrowserCallObject(ResponseModel):
     """A call of a browser."""
 
-    call_sid: Annotated[str, Field(description="The inbound call, once the browser has connected.")]
+    call_sid: Annotated[
+        str,
+        Field(description="Of a browser that calls: the inbound call, once the browser has connected."),
+    ]
+    direction: Annotated[Direction, Field(description="As the browser sees it.")]
     from_: Annotated[str, Field(alias="from")]
     to: str
     state: State

@@ -1,11 +1,13 @@
 /**
- * A telephone for web pages: calls numbers of your account from the browser, by WebRTC. No dependencies.
+ * A telephone for web pages: calls from the browser and is called, by WebRTC. No dependencies.
  *
  *   import { Phone } from "https://your-server/webrtc/trunkline-phone.js";
  *   const phone = new Phone({ token });
  *   const call = await phone.call("+918047000001");
  *   call.addEventListener("state", () => console.log(call.state, call.reason));
- *   call.digit("1"); call.mute(); call.hangup();
+ *   call.digit("1"); call.mute(); call.hold(); call.hangup();
+ *   phone.addEventListener("incoming", ({ call }) => call.answer());
+ *   phone.listen();
  *
  * `token` is text from POST /v1/webrtc/tokens, or a function that returns one, or a promise of one.
  */
@@ -25,19 +27,23 @@ export class PhoneError extends Error {
 }
 
 /**
- * A telephone.
+ * A telephone; its event "incoming" has a `call` that rings, "listening" tells a change of `listening`.
  *
  * Options: `token`; `url` of the server (default: where this module came from); `microphone`, constraints of
  * getUserMedia; `iceServers`, of RTCPeerConnection; `codecs`, names in order of preference, such as ["PCMU"].
  */
-export class Phone {
+export class Phone extends EventTarget {
   constructor({ token, url, microphone = true, iceServers = [], codecs = [] }) {
+    super();
     if (!token) throw new TypeError("Phone needs a token");
     this._token = token;
     this._url = new URL(url ?? "/", import.meta.url);
     this._microphone = microphone;
     this._iceServers = iceServers;
     this._codecs = codecs;
+    this._ringing = new Map();
+    this._stop = null;
+    this.listening = false;
   }
 
   /**
@@ -59,9 +65,83 @@ export class Phone {
     return call;
   }
 
-  async _ask(method, path, body, more = {}) {
+  /** Let the page be called, until `close()`; needs a token with receives_calls. */
+  listen() {
+    if (this._stop) return;
+    this._stop = new AbortController();
+    this._listen(this._stop.signal);
+  }
+
+  /** Be called no more; calls that are up go on. */
+  close() {
+    this._stop?.abort();
+    this._stop = null;
+  }
+
+  async _listen(signal) {
+    let failures = 0;
+    while (!signal.aborted) {
+      try {
+        const headers = { Authorization: await this._bearer(), Accept: "text/event-stream" };
+        const response = await fetch(new URL("v1/webrtc/events", this._url), { headers, signal });
+        if (!response.ok) {
+          const answer = await response.json().catch(() => ({}));
+          throw new PhoneError(response.status, answer.error);
+        }
+        failures = 0;
+        await this._receive(response.body.pipeThrough(new TextDecoderStream()).getReader());
+      } catch (error) {
+        if (signal.aborted) break;
+        this._changed(false, error);
+        if (error instanceof PhoneError && [400, 403].includes(error.status)) break;
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)]));
+      }
+    }
+    this._changed(false);
+    for (const call of [...this._ringing.values()]) call._over("the page is called no more");
+  }
+
+  async _receive(reader) {
+    let text = "";
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      text += value;
+      const parts = text.split("\n\n");
+      text = parts.pop();
+      for (const part of parts) {
+        const found = /^event: (\w+)\ndata: (.*)$/.exec(part);
+        if (found) this._note(found[1], JSON.parse(found[2]));
+      }
+    }
+  }
+
+  _note(name, data) {
+    if (name === "ready") {
+      this._changed(true);
+    } else if (name === "ringing" && !this._ringing.has(data.call_sid)) {
+      const call = new Call(this, null, true, new Audio());
+      Object.assign(call, { sid: data.call_sid, from: data.from, direction: "incoming", state: "ringing" });
+      this._ringing.set(call.sid, call);
+      this.dispatchEvent(Object.assign(new Event("incoming"), { call }));
+    } else if (name === "over") {
+      this._ringing.get(data.call_sid)?._over(data.reason);
+    }
+  }
+
+  _changed(listening, error = null) {
+    if (listening === this.listening && !error) return;
+    this.listening = listening;
+    this.dispatchEvent(Object.assign(new Event("listening"), { error }));
+  }
+
+  async _bearer() {
     const token = typeof this._token === "function" ? await this._token() : this._token;
-    const headers = { Authorization: `Bearer ${token}` };
+    return `Bearer ${token}`;
+  }
+
+  async _ask(method, path, body, more = {}) {
+    const headers = { Authorization: await this._bearer() };
     if (body !== undefined) headers["Content-Type"] = "application/json";
     const text = body === undefined ? undefined : JSON.stringify(body);
     const response = await fetch(new URL(path, this._url), { method, headers, body: text, ...more });
@@ -74,13 +154,17 @@ export class Phone {
 /**
  * A call; its event "state" is sent at each change of `state`: connecting, ringing, active, ended.
  *
- * Properties: `sid`, `state`, `reason` of the end, `muted`, `stream` with the far end's audio, `connection`,
+ * Properties: `sid`, `direction` (outgoing, incoming), `from` of an incoming one, `state`, `reason` of the end,
+ * `muted`, `held`, `stream` with the far end's audio, `connection`,
  * the RTCPeerConnection.
  */
 export class Call extends EventTarget {
   constructor(phone, sent, own, audio) {
     super();
     this.sid = null;
+    this.direction = "outgoing";
+    this.from = null;
+    this.held = false;
     this.state = "connecting";
     this.reason = null;
     this.muted = false;
@@ -92,6 +176,49 @@ export class Call extends EventTarget {
     this.connection = new RTCPeerConnection({ iceServers: phone._iceServers, bundlePolicy: "max-bundle" });
     this._leave = () => this._tell();
     this._restarting = false;
+    this._answering = false;
+  }
+
+  /** Answer an incoming call; rejects if another page was first, or without a microphone. */
+  async answer({ stream, audio } = {}) {
+    if (this.direction !== "incoming" || this.state !== "ringing" || this._answering) {
+      throw new Error("the call does not ring");
+    }
+    this._answering = true;
+    try {
+      this._own = stream === undefined;
+      const { mediaDevices } = navigator;
+      this._sent = stream ?? (await mediaDevices.getUserMedia({ audio: this._phone._microphone }));
+      if (audio !== undefined) this._audio = audio;
+      await this._connect(`v1/webrtc/calls/${this.sid}/answer`, {});
+    } catch (error) {
+      this._end("the call could not be answered");
+      throw error;
+    } finally {
+      this._phone._ringing.delete(this.sid);
+    }
+  }
+
+  /** Refuse an incoming call, on all pages. */
+  async refuse() {
+    this._phone._ringing.delete(this.sid);
+    this._end("refused");
+    await this._phone._ask("POST", `v1/webrtc/calls/${this.sid}/refuse`);
+  }
+
+  _over(reason) {
+    if (this._answering) return; // the answer to the answer tells
+    this._phone._ringing.delete(this.sid);
+    this._end(reason);
+  }
+
+  /** Hold the call: nothing is sent or heard, and the other side hears music; `hold(false)` resumes it. */
+  async hold(held = true) {
+    if (this.state !== "active" || held === this.held) return;
+    this.held = held;
+    await this._offer(() => {
+      this.connection.getTransceivers()[0].direction = held ? "inactive" : "sendrecv";
+    });
   }
 
   /** Hang up. */
@@ -111,11 +238,15 @@ export class Call extends EventTarget {
 
   /** Send silence in place of the microphone, or the microphone again. */
   mute(muted = true) {
-    for (const track of this._sent.getAudioTracks()) track.enabled = !muted;
+    for (const track of this._sent?.getAudioTracks() ?? []) track.enabled = !muted;
     this.muted = muted;
   }
 
   async _begin(to, parameters) {
+    await this._connect("v1/webrtc/calls", { to, parameters });
+  }
+
+  async _connect(path, wanted) {
     const { connection } = this;
     connection.addEventListener("track", ({ track }) => {
       this.stream.addTrack(track);
@@ -128,9 +259,10 @@ export class Call extends EventTarget {
     this._prefer(transceiver);
     await connection.setLocalDescription();
     // The server learns where we are from our checks: nothing of the offer waits for candidates.
-    const body = { sdp: connection.localDescription.sdp, to, parameters };
-    const made = await this._phone._ask("POST", "v1/webrtc/calls", body);
+    const body = { sdp: connection.localDescription.sdp, ...wanted };
+    const made = await this._phone._ask("POST", path, body);
     this.sid = made.call_sid;
+    this._turn(made.state);
     await connection.setRemoteDescription({ type: "answer", sdp: made.sdp });
     addEventListener("pagehide", this._leave);
     // A path that is lost may come back by itself; on another network it does not.
@@ -168,11 +300,17 @@ export class Call extends EventTarget {
   }
 
   async _restart() {
-    if (this._restarting || this.state === "ended") return;
+    await this._offer(() => this.connection.restartIce()).catch(() => {}); // the watch tells if the call is gone
+  }
+
+  /** Offer a change to the server; one at a time. */
+  async _offer(change) {
+    while (this._restarting) await new Promise((resolve) => setTimeout(resolve, 100));
+    if (this.state === "ended") return;
     this._restarting = true;
     const { connection } = this;
     try {
-      connection.restartIce();
+      change();
       await connection.setLocalDescription();
       const body = { sdp: connection.localDescription.sdp };
       const made = await this._phone._ask("PATCH", `v1/webrtc/calls/${this.sid}`, body);
@@ -181,7 +319,8 @@ export class Call extends EventTarget {
       if (connection.signalingState === "have-local-offer") {
         await connection.setLocalDescription({ type: "rollback" });
       }
-      if (!(error instanceof PhoneError)) setTimeout(() => this._restart(), RETRY_MS[0]);
+      if (error instanceof PhoneError) throw error;
+      setTimeout(() => this._restart(), RETRY_MS[0]);
     } finally {
       this._restarting = false;
     }
@@ -203,7 +342,7 @@ export class Call extends EventTarget {
     if (this.state === "ended") return;
     removeEventListener("pagehide", this._leave);
     this.connection.close();
-    if (this._own) for (const track of this._sent.getTracks()) track.stop();
+    if (this._own && this._sent) for (const track of this._sent.getTracks()) track.stop();
     if (this._audio) this._audio.srcObject = null;
     this.reason = reason;
     this._turn("ended");

@@ -64,7 +64,7 @@ def _dial(binding: Binding) -> Sequence[Mapping[str, Any]]:
     A placed call has no caller ID to pass through: both parties see the same number.
     """
     forward_to = binding.forward_to or ""
-    is_sip = forward_to.lower().startswith("sip")
+    is_sip = forward_to.lower().startswith(("sip", "browser:"))
     target = {"type": "sip", "sip_uri": forward_to} if is_sip else {"type": "phone", "number": forward_to}
     dial: dict[str, Any] = {"verb": "dial", "target": [target], "timeout": binding.timeout_s}
     if binding.caller_id not in (None, "passthrough"):

@@ -10,6 +10,7 @@ from typing import Final
 from callcontrol.calls.effects.records import Arm, Disarm, ExtendReserve
 from callcontrol.calls.events.answers import Timer
 from callcontrol.ids import LegId
+from sip.values import frozen
 
 EXTEND_LEAD_S: Final = 5.0
 """Time before the end of a reserve at which it is extended, in seconds."""
@@ -18,7 +19,7 @@ CUT_LEAD_S: Final = 0.5
 """Time before an unpaid pulse at which a call is cut, in seconds."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rates:
     """
     Prices per started pulse, in paise.

@@ -6,7 +6,6 @@ gateway that sends nothing for 4 s, so that the next one is tried.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import IntEnum, auto
 from typing import TYPE_CHECKING, Final
 
@@ -31,12 +30,13 @@ from callcontrol.models import CallStatus, HangupSource
 from callcontrol.models.parties import Party, RouteAttempt
 from callcontrol.routing.targets import may_fail_over
 from sip.machine import Machine, Rules, compile_rules
+from sip.values import frozen
 
 if TYPE_CHECKING:
     from callcontrol.calls.steps.base import CallParts
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ending:
     """End of a call, or of a part of it; ``status`` is the status of a call that was not answered."""
 

@@ -1,7 +1,7 @@
 """Decision about an inbound call: its account, and the plan of its number's binding."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final
 
 from callcontrol.calls.dialer import Ending
@@ -11,6 +11,7 @@ from callcontrol.calls.hangup_cause import (
     NORMAL_TEMPORARY_FAILURE,
 )
 from callcontrol.calls.plan import (
+    Dial,
     Plan,
     forward_plan,
     missed_call_plan,
@@ -24,12 +25,14 @@ from callcontrol.calls.requests import DEFAULT_STATUS_EVENTS
 from callcontrol.directory.directory import Directory
 from callcontrol.errors import DomainError
 from callcontrol.models import Account, Binding, CallStatus, Carrier, Gateway, InboundBinding, PhoneNumber
+from callcontrol.models.parties import BrowserTarget, Party
 from callcontrol.routing.targets import parse_target
 from callcontrol.trunks.inbound_invite import Caller, InboundTrunk, caller_of, delivers, origins_of
 from callcontrol.trunks.number_format import number_in, numbers_in, user_of
 from callcontrol.trunks.registration import contact_user
 from media.streams import StreamSetupError
 from sip import Headers, NameAddr, SipUri
+from sip.values import frozen
 
 NO_TARGET: Final = Ending(CallStatus.NO_ANSWER, NO_ANSWER, "system", 480, "Temporarily Unavailable")
 """The number belongs to an account, but has no target."""
@@ -46,7 +49,7 @@ NOT_ALLOWED: Final = Ending(CallStatus.FAILED, CALL_REJECTED, "system", 480, "Te
 _MAX_ORIGINS: Final = 32
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Invitation:
     """
     The parts of an INVITE that decide its routing.
@@ -64,12 +67,13 @@ class Invitation:
     origin: InboundTrunk | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Arrival:
     """
     An inbound call for an account; without a ``plan`` it is recorded and rejected with ``refusal``.
 
-    ``inbound`` is the binding of the number's calls, and its origin; ``product`` and ``details`` are those of
+    ``number`` is the called one, None for a browser's call to somebody else, whom ``to`` names. ``inbound``
+    is the binding of the number's calls, and its origin; ``product`` and ``details`` are those of
     the call's record.
 
     The ``gateway`` has no ``gateway_sid`` when the carrier authenticated from an address that is no gateway
@@ -77,7 +81,8 @@ class Arrival:
     """
 
     account: Account
-    number: PhoneNumber
+    number: PhoneNumber | None
+    to: str
     carrier: Carrier
     gateway: Gateway
     caller: Caller
@@ -129,6 +134,7 @@ def receive(
     return Arrival(
         account,
         number,
+        number.number,
         carrier,
         gateway,
         caller,
@@ -138,6 +144,19 @@ def receive(
         found_plan.product,
         found_plan.details,
     )
+
+
+def receive_from_browser(
+    invitation: Invitation, account_sid: str, party: Party, routes: Directory, *, time_limit_s: float
+) -> Arrival | int:
+    """Accept a browser's call to no number held here: it is connected with the party."""
+    account = routes.account(account_sid)
+    if account is None or not account.is_active or invitation.origin is None:
+        return 404
+    carrier, gateway = invitation.origin
+    caller = caller_of(invitation.from_, invitation.headers, carrier)
+    plan = Plan((Dial(party),), time_limit_s=time_limit_s)
+    return Arrival(account, None, str(party.target), carrier, gateway, caller, plan)
 
 
 def origin_for(
@@ -201,6 +220,9 @@ def _plan(call: BoundCall, allowed_countries: Collection[str]) -> InboundPlan:
         except DomainError:
             return InboundPlan(None, NOT_ALLOWED)
         return InboundPlan(forward_plan(binding, target, _shown(call), call.number.number, time_limit_s))
+    if binding.target == "browser":
+        browser = BrowserTarget(binding.identity or "")
+        return InboundPlan(forward_plan(binding, browser, call.caller, call.number.number, time_limit_s))
     return InboundPlan(None, NOT_AVAILABLE)
 
 

@@ -6,7 +6,7 @@ A plan is made from an API request, or from the binding of the called number. It
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar, Final, Literal
 
 from callcontrol.calls.charges import Rates
@@ -16,6 +16,7 @@ from callcontrol.numbers.binding import choice_of
 from callcontrol.trunks.inbound_invite import Caller
 from media.audio import Sound
 from media.streams import StreamChoice, under_default
+from sip.values import frozen
 
 FALLBACK_EVENT: Final = "call.fallback"
 """Event of the request to a fallback URL."""
@@ -47,12 +48,12 @@ class Step:
     """True when the step may dial a second party."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer(Step):
     """Answer the caller, if not yet answered."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Play(Step):
     """Play audio: ``prompt:NAME``, or the http(s) URL of a WAV."""
 
@@ -60,7 +61,7 @@ class Play(Step):
     loops: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Say(Step):
     """
     Speak a text ``loops`` times, in a language such as ``hi-IN``.
@@ -74,21 +75,21 @@ class Say(Step):
     voice: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pause(Step):
     """Wait for a while."""
 
     length_s: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SendDtmf(Step):
     """Send telephone digits; ``w`` waits 500 ms, ``W`` one second."""
 
     digits: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stream(Step):
     """
     Connect the call to a voice agent until one of the two leaves.
@@ -112,7 +113,7 @@ def stream_info(choice: StreamChoice, stream_sid: str, state: str) -> StreamInfo
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dial(Step):
     """
     Dial a second party and connect the two until one hangs up.
@@ -128,7 +129,7 @@ class Dial(Step):
     time_limit_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TransferParty(Step):
     """
     Transfer the party to another: the call goes on as a call of these two, without the rest of the plan.
@@ -142,21 +143,21 @@ class TransferParty(Step):
     action: "RequestInstructions | None" = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChangeRecording(Step):
     """Start, stop, pause or resume the recording of the call; without effect where that is impossible."""
 
     action: RecordingAction
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Annotate(Step):
     """Add ``details`` to those of the call's record, in place of earlier ones of the same name."""
 
     details: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Announce(Step):
     """
     Repeat the same sounds several times, with a short silence between; the key ``*`` repeats them.
@@ -170,7 +171,7 @@ class Announce(Step):
     max_again: int = 5
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RequestInstructions(Step):
     """
     Ask the customer's server for instructions, which replace the rest of the plan.
@@ -201,7 +202,7 @@ class RequestInstructions(Step):
         return replace(self, event=FALLBACK_EVENT, facts=(*facts, *failure))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Gather(Step):
     """
     Collect keys that the party presses, and what it says, while prompts are played.
@@ -224,7 +225,7 @@ class Gather(Step):
     keys: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordMessage(Step):
     """
     Record the party's message into a file of the call.
@@ -240,7 +241,7 @@ class RecordMessage(Step):
     action: RequestInstructions | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JoinConference(Step):
     """
     Connect the party to a conference of the account, by its name.
@@ -257,26 +258,26 @@ class JoinConference(Step):
     max_members: int = 40
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ring(Step):
     """Ring without an answer, for ``timeout_s``."""
 
     timeout_s: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reject(Step):
     """Reject the caller; end a call that is already answered."""
 
     status: int = 486
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hangup(Step):
     """End the call."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plan:
     """
     Steps and limits of one call.
@@ -370,9 +371,10 @@ def missed_call_plan(binding: Binding) -> Plan:
 
 def forward_plan(binding: Binding, target: Target, caller: Caller, number: str, time_limit_s: float) -> Plan:
     """
-    Return the plan of an inbound call to a number bound to ``forward``: a plain B2BUA call.
+    Return the plan of an inbound call to a number bound to ``forward`` or ``browser``: a plain B2BUA call.
 
-    ``number`` was called; ``caller`` is shown to the second party unless the binding names a caller-ID.
+    ``number`` was called; ``caller`` is shown to the second party unless the binding names a caller-ID. When
+    that party is not reached, the binding's ``fallback_url`` is asked, if it has one.
     """
     passthrough = binding.caller_id in (None, "passthrough")
     party = Party(
@@ -385,4 +387,7 @@ def forward_plan(binding: Binding, target: Target, caller: Caller, number: str, 
         trusted=caller.trusted or not passthrough,
         ring_timeout_s=float(binding.timeout_s or DEFAULT_RING_TIMEOUT_S),
     )
-    return Plan((Dial(party),), record=bool(binding.record), time_limit_s=time_limit_s)
+    step: Step = Dial(party)
+    if binding.fallback_url:
+        step = TransferParty(party, RequestInstructions(binding.fallback_url, event=FALLBACK_EVENT))
+    return Plan((step,), record=bool(binding.record), time_limit_s=time_limit_s)

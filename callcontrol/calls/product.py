@@ -30,6 +30,7 @@ from callcontrol.errors import DomainError
 from callcontrol.models import Binding, CallRecord, PhoneNumber, SubscribedEvent, WebhookEvent
 from callcontrol.models.parties import Party
 from callcontrol.trunks.inbound_invite import Caller
+from sip.values import frozen
 
 _CHOSEN: Final = frozenset(
     {"call.initiated", "call.ringing", "call.early-media", "call.answered", "call.completed"}
@@ -73,7 +74,7 @@ class CallAttachment(Protocol):
         """Delete the row: the request that placed the call was abandoned."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BoundCall:
     """An inbound call to a number whose binding names the target of a product."""
 
@@ -84,7 +85,7 @@ class BoundCall:
     time_limit_s: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InboundPlan:
     """
     Plan of an inbound call; without a ``plan`` the call is rejected with ``refusal``.

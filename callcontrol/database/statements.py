@@ -7,6 +7,7 @@ Values are converted here and not by SQLAlchemy: timestamps, structured values a
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from operator import itemgetter
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -15,12 +16,15 @@ from sqlalchemy.engine.interfaces import DBAPICursor
 from sqlalchemy.sql.compiler import SQLCompiler
 
 Values = Mapping[str, Any]
-_Compiled = tuple[str, tuple[str, ...], dict[str, Any]]
+_Compiled = tuple[str, Callable[[Values], tuple[Any, ...]], dict[str, Any]]
 
 CLOCK_US: Final = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 """SQL of the clock of PostgreSQL, in microseconds since the epoch."""
 
 _MOST_ROWS: Final = 64
+# `json.dumps` makes an encoder for every value whose form is not the default one.
+_COMPACT: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
+_EXACT: Final = json.JSONEncoder(separators=(",", ":"))
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -68,19 +72,19 @@ class Statement:
         """Execute once for each set of values, in one call of the driver."""
         if not rows:
             return
-        text, order, constants = self._for(connection.dialect)
+        text, in_order, constants = self._for(connection.dialect)
         if constants:
             rows = [{**constants, **row} for row in rows]
         cursor = _cursor(connection)
-        cursor.executemany(text, [tuple([row[name] for name in order]) for row in rows])
+        cursor.executemany(text, [in_order(row) for row in rows])
         cursor.close()
 
     def _execute(self, connection: Connection, values: Values) -> DBAPICursor:
-        text, order, constants = self._for(connection.dialect)
+        text, in_order, constants = self._for(connection.dialect)
         if constants:
             values = {**constants, **values}
         cursor = _cursor(connection)
-        cursor.execute(text, tuple([values[name] for name in order]))
+        cursor.execute(text, in_order(values))
         return cursor
 
     def _for(self, dialect: Dialect) -> _Compiled:
@@ -89,9 +93,16 @@ class Statement:
             compiled = self._clause.compile(dialect=dialect)  # type: ignore[attr-defined]
             assert isinstance(compiled, SQLCompiler)
             constants = {name: value for name, value in compiled.params.items() if value is not None}
-            found = (compiled.string + self._suffix, tuple(compiled.positiontup or ()), constants)
+            found = (compiled.string + self._suffix, _in_order(compiled.positiontup or ()), constants)
             self._compiled[dialect.driver] = found
         return found
+
+
+def _in_order(names: Sequence[str]) -> Callable[[Values], tuple[Any, ...]]:
+    """Return what makes the driver's tuple of values by name: one call of C where there are two or more."""
+    if len(names) > 1:
+        return itemgetter(*names)
+    return lambda values: tuple([values[name] for name in names])
 
 
 class SetStatement:
@@ -211,12 +222,12 @@ def to_moment_or_none(micros: int | None) -> datetime | None:
 
 def pack(value: Any) -> str:
     """Serialize a structured value as compact JSON text."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return _COMPACT.encode(value)
 
 
 def pack_exact(value: Any) -> str:
     """As ``pack``, in ASCII: text with lone surrogates can be stored, and is read back the same."""
-    return json.dumps(value, separators=(",", ":"))
+    return _EXACT.encode(value)
 
 
 def unpack(text: str) -> Any:

@@ -1,12 +1,13 @@
 """Applications of accounts, and the binding that they give to calls."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from callcontrol.models.numbers import Binding
+from sip.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Application:
     """Instructions for calls; ``record_all_calls`` records them regardless of other settings."""
 
@@ -24,7 +25,7 @@ class Application:
         return replace(self.binding, record=True) if self.record_all_calls else self.binding
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InboundBinding:
     """The binding for calls to a number; ``app_sid`` is the application that it comes from, if any."""
 

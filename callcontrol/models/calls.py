@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from callcontrol.models.money import CURRENCY
+from sip.values import frozen
 
 Direction = Literal["inbound", "outbound"]
 HangupSource = Literal["caller", "callee", "carrier", "api", "stream", "system"]
@@ -55,7 +56,7 @@ class StreamInfo:
     usage: dict[str, int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DirectionQuality:
     """Audio quality in one direction of a leg; None where nothing was measured."""
 
@@ -64,7 +65,7 @@ class DirectionQuality:
     packet_loss_pct: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LegQuality:
     """
     Audio quality of one leg: ``received`` from its party, and ``sent`` to it, by its RTCP reports.
@@ -151,7 +152,7 @@ class CallRecord:
     dialogs: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TranscriptSegment:
     """
     Utterance on a call, by its agent or by the party that talks with it.
@@ -182,7 +183,7 @@ class Message:
     node: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CallFilter:
     """
     Filter of a list of calls; ``start`` (inclusive) and ``end`` (exclusive) apply to ``created_at``.

@@ -12,7 +12,7 @@ TEST_PREFIX: Final = "+919800000"
 """Prefix of the sandbox carrier's numbers; three digits follow."""
 
 InboundTarget = Literal[
-    "voice_agent", "webhook", "media_stream", "model", "forward", "masking", "missed_call"
+    "voice_agent", "webhook", "media_stream", "model", "forward", "browser", "masking", "missed_call"
 ]
 
 
@@ -42,6 +42,7 @@ class Binding:
     agent_id: str | None = None
     workspace_id: str | None = None
     language: str | None = None
+    identity: str | None = None
     model: Mapping[str, Any] | None = field(default=None, repr=False)
 
     def to_json(self) -> dict[str, Any]:

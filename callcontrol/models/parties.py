@@ -1,14 +1,18 @@
 """Targets and parties of calls, and the gateways they are tried at."""
 
-from dataclasses import dataclass
+import re
 from typing import Final
 
 from callcontrol.models.trunks import Carrier, Gateway
+from sip.values import frozen
 
 DEFAULT_RING_TIMEOUT_S: Final = 60.0
 
+IDENTITY: Final = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,63}")
+"""Name of a telephone in web pages; it begins with a letter, so it is no number."""
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class PhoneTarget:
     """Telephone number to dial, in E.164 with ``+``."""
 
@@ -18,7 +22,7 @@ class PhoneTarget:
         return self.number
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SipTarget:
     """User at a host, which must be a gateway's; ``port`` is None if the address has none."""
 
@@ -31,10 +35,20 @@ class SipTarget:
         return f"sip:{self.user}@{host}" if self.port is None else f"sip:{self.user}@{host}:{self.port}"
 
 
-Target = PhoneTarget | SipTarget
+@frozen
+class BrowserTarget:
+    """Telephone in the web pages of an account that are open, by its name (`IDENTITY`)."""
+
+    identity: str
+
+    def __str__(self) -> str:
+        return f"browser:{self.identity}"
 
 
-@dataclass(frozen=True, slots=True)
+Target = PhoneTarget | SipTarget | BrowserTarget
+
+
+@frozen
 class RouteAttempt:
     """
     Route to a party: a gateway of a carrier, and the user part of the Request-URI there.
@@ -48,7 +62,7 @@ class RouteAttempt:
     on_net: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Party:
     """
     A party to dial, and the caller identity to show.

@@ -1,11 +1,12 @@
 """Carriers and their gateways."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from functools import lru_cache
 from typing import Literal
 
 from media.types import SrtpKey, SrtpUse
+from sip.values import frozen
 
 Protocol = Literal["udp", "tcp", "tls", "tls/srtp", "auto"]
 NumberFormat = Literal["e164", "national", "significant"]
@@ -16,7 +17,7 @@ MediaEncryption = Literal["off", "sdes", "require"]
 TrunkType = Literal["static_ip", "auth", "reg"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Carrier:
     """
     Trunk to one carrier; ``account_sid`` is None if the platform owns it.
@@ -86,7 +87,7 @@ class Carrier:
         object.__setattr__(self, "registers", registers)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Gateway:
     """
     Host of a carrier.
@@ -124,7 +125,7 @@ class Gateway:
         object.__setattr__(self, "encrypts", self.protocol == "tls/srtp")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MediaPolicy:
     """
     Media policy of a leg's trunk: codecs in preference order, DTMF transport, and SRTP.

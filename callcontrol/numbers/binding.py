@@ -39,13 +39,15 @@ from callcontrol.errors import (
     ValidationFailed,
 )
 from callcontrol.models import HOW_TO_REGISTER, Binding, PhoneNumber
-from callcontrol.models.parties import SipTarget
+from callcontrol.models.parties import IDENTITY, SipTarget
 from callcontrol.routing.targets import parse_target
 from media.streams import DIALECTS, StreamChoice, StreamSetupError, choose_model, choose_stream
 
 UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE | re.ASCII)
 _SIP_HOST: Final = r"(?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])"
 _SIP_URI: Final = re.compile(rf"sips?:[^@\s<>;?]{{1,128}}@{_SIP_HOST}(?::[0-9]{{1,5}})?", re.ASCII)
+
+_BROWSER: Final = re.compile(f"browser:{IDENTITY.pattern}")
 
 SAMPLE_RATES: Final = (8000, 16000)
 STREAM_PROTOCOLS: Final = tuple(DIALECTS)
@@ -83,6 +85,7 @@ _TARGET_FIELDS: Final = {
     "media_stream": _ANY_TARGET | {"stream_url", "fallback_url", *_STREAM_FIELDS},
     "model": _ANY_TARGET | {"model", "fallback_url"},
     "forward": _ANY_TARGET | {"forward_to", "caller_id", "timeout_s"},
+    "browser": _ANY_TARGET | {"identity", "caller_id", "timeout_s", "fallback_url"},
     "webhook": _ANY_TARGET | {"webhook_url", "webhook_method", "webhook_format", "fallback_url", "timeout_s"},
     "voice_agent": _ANY_TARGET | {"agent_id", "workspace_id"},
     # These calls are never connected, so there is nothing to record.
@@ -90,7 +93,7 @@ _TARGET_FIELDS: Final = {
     # The account's masking settings decide webhooks and recording of these calls.
     "masking": frozenset({"target", "language"}),
 }
-_PARTY: Final = {"forward": "forward_to", "voice_agent": "agent_id"}
+_PARTY: Final = {"forward": "forward_to", "browser": "identity", "voice_agent": "agent_id"}
 """Field that names who gets the calls, of targets with several such parties."""
 
 PROMPT_LANGUAGES: Final = ("en", "hi", "bn", "gu", "kn", "ml", "mr", "pa", "ta", "te")
@@ -188,7 +191,9 @@ def check_binding(binding: Binding) -> Binding:
         BindFailed: With every wrong field.
     """
     if binding.target not in _TARGET_FIELDS:
-        message = "must be voice_agent, webhook, media_stream, model, forward, masking or missed_call"
+        message = (
+            "must be voice_agent, webhook, media_stream, model, forward, browser, masking or missed_call"
+        )
         given = {_REQUEST_NAMES.get(name, name): value for name, value in binding.to_json().items()}
         del given["target"]
         raise BindFailed([FieldError("target", message), *value_errors(given)])
@@ -263,6 +268,20 @@ def _filled_forward(binding: Binding, errors: list[FieldError]) -> Binding:
     )
 
 
+def _filled_browser(binding: Binding, errors: list[FieldError]) -> Binding:
+    if IDENTITY.fullmatch(binding.identity or "") is None:
+        how = "must be 1 to 64 letters, digits and . _ -, the first a letter"
+        errors.append(FieldError("identity", how if binding.identity else "is required"))
+    caller_id = _shown_caller(binding, errors)
+    errors += _timeout_errors(binding)
+    return replace(
+        binding,
+        caller_id=caller_id,
+        timeout_s=60 if binding.timeout_s is None else binding.timeout_s,
+        record=bool(binding.record),
+    )
+
+
 def _filled_webhook(binding: Binding, errors: list[FieldError]) -> Binding:
     method = (binding.webhook_method or "POST").upper()
     if not binding.webhook_url:
@@ -315,6 +334,7 @@ _FILLED: Final[Mapping[str, Callable[[Binding, list[FieldError]], Binding]]] = {
     "media_stream": _filled_stream,
     "model": _filled_model,
     "forward": _filled_forward,
+    "browser": _filled_browser,
     "webhook": _filled_webhook,
     "voice_agent": _filled_agent,
     "masking": _filled_masking,
@@ -373,7 +393,7 @@ def _parameter_errors(parameters: Mapping[str, str]) -> list[FieldError]:
 def _forward_target(binding: Binding, errors: list[FieldError]) -> str:
     """The number in E.164, or the address, that calls are forwarded to."""
     target = binding.forward_to or ""
-    if _SIP_URI.fullmatch(target):
+    if _SIP_URI.fullmatch(target) or _BROWSER.fullmatch(target):
         return target
     try:
         return read_number(target)

@@ -1,5 +1,5 @@
 """
-On-net calls: to numbers that accounts here hold, by SIP from this server to itself.
+On-net calls: to numbers that accounts here hold and to browsers, by SIP from this server to itself.
 
 They arrive as inbound calls. The carrier of both sides is ``ON_NET``, which no database has; records of such
 calls name no carrier.
@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from callcontrol.models import Carrier, Gateway, PhoneNumber
-from callcontrol.models.parties import RouteAttempt
+from callcontrol.models.parties import Party, RouteAttempt
 from callcontrol.trunks.number_format import user_for
 from media.types import SrtpKey
 
@@ -26,6 +26,19 @@ ON_NET: Final = Carrier("", None, "On net", _SINCE, _SINCE, session_expires_s=No
 """Carrier of on-net calls; its caller identities are believed, since they are ours."""
 
 
+BROWSERS: Final = replace(ON_NET, name="Browser", codecs=("OPUS", "PCMU", "PCMA"), srtp="require")
+"""Carrier of legs to browsers, whose audio is always encrypted."""
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserLine:
+    """Telephone in web pages that a leg of the call ``call_sid`` is for."""
+
+    account_sid: str
+    identity: str
+    call_sid: str
+
+
 @dataclass(frozen=True, slots=True)
 class OnNetCall:
     """
@@ -35,7 +48,8 @@ class OnNetCall:
     that the call and the calls it continues have come to on net, the called one last.
 
     That of a browser has its ``call_sid`` already, and ``srtp_keys`` that our side must send with: they come
-    from the browser's handshake.
+    from the browser's handshake. If it is for no number held here, ``connect`` are the account and the party
+    to connect it with.
     """
 
     carrier: Carrier
@@ -43,6 +57,7 @@ class OnNetCall:
     numbers: tuple[str, ...]
     call_sid: str | None = None
     srtp_keys: tuple[SrtpKey, ...] = ()
+    connect: tuple[str, Party] | None = None
 
     @property
     def rejection(self) -> int | None:
@@ -71,3 +86,8 @@ def on_net_route(
         return None
     carrier = ON_NET if trusted else replace(ON_NET, account_sid=account_sid)
     return RouteAttempt(carrier, gateway, user_for(carrier, number.number), on_net=True)
+
+
+def browser_route(account_sid: str, identity: str, gateway: Gateway) -> RouteAttempt:
+    """Route to the pages of an account with this telephone; ``gateway`` is where browsers are called."""
+    return RouteAttempt(replace(BROWSERS, account_sid=account_sid), gateway, identity, on_net=True)

@@ -8,13 +8,21 @@ from callcontrol.errors import (
     NO_ROUTE,
     Forbidden,
     NumberNotOwned,
+    ServiceUnavailable,
     ValidationFailed,
     no_free_trunk,
 )
 from callcontrol.models import HOW_TO_REGISTER, TEST_PREFIX, Carrier, Gateway, PhoneNumber
-from callcontrol.models.parties import Party, PhoneTarget, RouteAttempt, SipTarget, Target
+from callcontrol.models.parties import (
+    BrowserTarget,
+    Party,
+    PhoneTarget,
+    RouteAttempt,
+    SipTarget,
+    Target,
+)
 from callcontrol.routing.capacity import Capacity
-from callcontrol.routing.on_net import on_net_route
+from callcontrol.routing.on_net import browser_route, on_net_route
 from callcontrol.routing.targets import check_allowed
 from callcontrol.trunks.gateway_health import GatewayTable, HealthState
 from callcontrol.trunks.number_format import number_in, user_for, user_of
@@ -31,7 +39,8 @@ class Router:
     """
     Routes all calls by the directory, the health of gateways and the limits of carriers.
 
-    ``on_net`` returns the address at which this server takes its own calls, None while it has none.
+    ``on_net`` returns the address at which this server takes its own calls, ``browsers`` the one at which it
+    calls browsers; None while there is none.
     """
 
     def __init__(
@@ -41,18 +50,21 @@ class Router:
         allowed_countries: Collection[str],
         gateways: GatewayTable | None = None,
         on_net: Callable[[], Gateway | None] = lambda: None,
+        browsers: Callable[[], Gateway | None] = lambda: None,
     ) -> None:
         self.gateways = gateways or GatewayTable()
         self._routes = routes
         self._capacity = capacity
         self._allowed_countries = allowed_countries
         self._on_net = on_net
+        self._browsers = browsers
 
     def attempts(self, account_sid: str, party: Party, now: float) -> list[RouteAttempt]:
         """
         Routes to a party for an account, best first; at least one.
 
-        A number that an account here holds is reached on net, unless the party names a carrier.
+        A number that an account here holds is reached on net, unless the party names a carrier. A browser's
+        telephone is always reached so; if no page with it is open, the call is refused there.
 
         Raises:
             Forbidden: The number may not be dialled, or the forced carrier is another account's.
@@ -60,13 +72,16 @@ class Router:
             ValidationFailed: No carrier serves the number, or a ``sip:`` address names a host that is no
                 gateway's; the field is ``to``, the reason ``NO_ROUTE``. Or the forced carrier does not exist,
                 or has no gateway to call through; the field is ``carrier_sid``.
-            ServiceUnavailable: All gateways that serve the number are in cooldown or at their limit.
+            ServiceUnavailable: All gateways that serve the number are in cooldown or at their limit, or this
+                server calls no browsers.
         """
         check_allowed(party.target, self._allowed_countries)
         trusted = party.trusted
         if not party.passthrough:
             # A number on the account's own carrier is not verified to belong to the account.
             trusted = self._own_number(account_sid, party.caller_id).carrier_sid is None
+        if isinstance(party.target, BrowserTarget):
+            return [self._to_browser(account_sid, party.target)]
         own = self._held_here(account_sid, party, trusted=trusted)
         if own is not None:
             return [own]
@@ -130,6 +145,12 @@ class Router:
         number = self._routes.number(party.target.number)
         return None if number is None else on_net_route(account_sid, number, gateway, trusted=trusted)
 
+    def _to_browser(self, account_sid: str, target: BrowserTarget) -> RouteAttempt:
+        gateway = self._browsers()
+        if gateway is None:
+            raise ServiceUnavailable("This server calls no browsers: it has no udp: address.")
+        return browser_route(account_sid, target.identity, gateway)
+
     def _candidates(self, account_sid: str, party: Party) -> list[tuple[Carrier, Gateway]]:
         target = party.target
         if party.carrier_sid is not None:
@@ -144,6 +165,7 @@ class Router:
                     NO_ROUTE,
                 )
             return [route]
+        assert isinstance(target, PhoneTarget), "the router has a way of its own to browsers"
         from_number = party.number or party.caller_id
         routes = self._routes.outbound_route(account_sid, from_number, party.carrier_sid, target.number)
         if not routes and party.carrier_sid is not None:
@@ -219,4 +241,5 @@ def _listed(items: Iterable[str]) -> str:
 
 
 def _user_at(carrier: Carrier, target: Target) -> str:
+    assert not isinstance(target, BrowserTarget), "the router has a way of its own to browsers"
     return user_for(carrier, target.number) if isinstance(target, PhoneTarget) else target.user

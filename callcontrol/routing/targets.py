@@ -10,16 +10,17 @@ from phonenumbers import PhoneNumberType, ValidationResult
 from callcontrol.e164 import parsed_number, read_number
 from callcontrol.errors import Forbidden, ValidationFailed
 from callcontrol.models import CallRecord
-from callcontrol.models.parties import Party, PhoneTarget, SipTarget, Target
+from callcontrol.models.parties import IDENTITY, BrowserTarget, Party, PhoneTarget, SipTarget, Target
 from callcontrol.trunks.number_format import dialled_numbers
 from sip import ParseError, SipUri
 
 _MAX_ADDRESS_CHARS: Final = 256
+_BROWSER: Final = "browser:"
 
 
 def parse_target(text: str, allowed_countries: Collection[str], *, field: str = "to") -> Target:
     """
-    Parse a dial target of a customer: a number in any writing, or a ``sip:`` address.
+    Parse a dial target of a customer: a number in any writing, or a ``sip:`` or ``browser:`` address.
 
     ``allowed_countries`` are ISO 3166 codes; ``field`` names the field in an error.
 
@@ -34,7 +35,7 @@ def parse_target(text: str, allowed_countries: Collection[str], *, field: str = 
 
 def parse_address(text: str, *, field: str = "to") -> Target:
     """
-    Parse a number in any writing, or a ``sip:`` address, whether or not it may be dialled.
+    Parse a number in any writing, or a ``sip:`` or ``browser:`` address, whether or not it may be dialled.
 
     Raises:
         ValidationFailed: The text is neither.
@@ -43,6 +44,8 @@ def parse_address(text: str, *, field: str = "to") -> Target:
         raise ValidationFailed.of(field, f"is longer than {_MAX_ADDRESS_CHARS} characters")
     if text[:4].lower() == "sip:":
         return parse_sip_target(text, field=field)
+    if text[: len(_BROWSER)].lower() == _BROWSER:
+        return parse_browser_target(text, field=field)
     try:
         return PhoneTarget(read_number(text))
     except ValueError as error:
@@ -59,6 +62,8 @@ def check_allowed(target: Target, allowed_countries: Collection[str]) -> None:
     Raises:
         Forbidden: The number is in a country, or of a kind, that may not be dialled.
     """
+    if isinstance(target, BrowserTarget):
+        return
     numbers = [target.number] if isinstance(target, PhoneTarget) else dialled_numbers(target.user)
     for number in numbers:
         _check_number(number, allowed_countries)
@@ -90,6 +95,20 @@ def parse_sip_target(text: str, *, field: str = "to") -> SipTarget:
     if uri.scheme != "sip" or not uri.user or not plain:
         raise ValidationFailed.of(field, "must be sip:user@host or sip:user@host:port")
     return SipTarget(uri.user, uri.host, uri.port)
+
+
+def parse_browser_target(text: str, *, field: str = "to") -> BrowserTarget:
+    """
+    Parse ``browser:`` and the name of a telephone in web pages.
+
+    Raises:
+        ValidationFailed: The name has another form.
+    """
+    identity = text[len(_BROWSER) :]
+    if IDENTITY.fullmatch(identity) is None:
+        message = "must be browser: and a name of 1 to 64 letters, digits and . _ -, the first a letter"
+        raise ValidationFailed.of(field, message)
+    return BrowserTarget(identity)
 
 
 def normalise_number(text: str, *, field: str = "to") -> str:

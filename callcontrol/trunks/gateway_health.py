@@ -14,6 +14,7 @@ from enum import IntEnum, auto
 from typing import Any, Final
 
 from sip.machine import NOTHING, Machine, Rules, compile_rules
+from sip.values import frozen
 
 FIRST_COOLDOWN_S: Final = 30.0
 MAX_COOLDOWN_S: Final = 300.0
@@ -49,7 +50,7 @@ class HealthInput(IntEnum):
     COOLDOWN_OVER = auto()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HealthChange:
     """State change of a gateway."""
 

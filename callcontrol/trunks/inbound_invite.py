@@ -12,7 +12,6 @@ Bytes that are not UTF-8 are read as Latin-1, and forwarded as UTF-8.
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from callcontrol.directory.directory import Directory
@@ -20,6 +19,7 @@ from callcontrol.models import Carrier, Gateway, PhoneNumber
 from callcontrol.trunks.number_format import caller_number_in, number_in, user_of
 from sip import Headers, NameAddr, ParseError, Request, SipUri, readable
 from sip.protection.rate_limits import FRONT_HEADER
+from sip.values import frozen
 
 ANONYMOUS: Final = "anonymous"
 """Shown for a caller that withholds its number or has none."""
@@ -44,7 +44,7 @@ InboundTrunk = tuple[Carrier, Gateway]
 """Carrier and the gateway the call came by; ``gateway_sid`` is empty if the gateway is not its own."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Identification:
     """
     Identification of a caller before its call is processed.
@@ -144,7 +144,7 @@ def _elsewhere(carrier: Carrier, source: tuple[str, int]) -> Gateway:
 # --- caller -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Caller:
     """
     Caller identity: a number in E.164 or, without a number, the user part of its address.
@@ -241,7 +241,7 @@ def _clean(text: str) -> str:
 # --- header fields ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Received:
     """
     Bounded header fields of an INVITE.

@@ -9,7 +9,7 @@ the caller allows.
 
 import contextlib
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 from urllib.parse import quote
 
@@ -19,6 +19,7 @@ from callcontrol.models.parties import Party, RouteAttempt
 from callcontrol.trunks.inbound_invite import ANONYMOUS, Caller, Received, custom_headers
 from callcontrol.trunks.number_format import USER_SAFE, caller_user_for, number_in, user_of
 from sip import Credentials, Destination, InvalidValue, NameAddr, OutboundInvite, ParseError, SipUri
+from sip.values import frozen
 
 _DEFAULT_PORT: Final = {"tls": 5061}
 _DIVERSION_PARAMS: Final = frozenset({"reason", "counter", "limit", "privacy", "screen"})
@@ -29,7 +30,7 @@ _NOBODY: Final = NameAddr("Anonymous", SipUri("sip", user=ANONYMOUS, host="anony
 _ESCAPED_SAFE: Final = USER_SAFE + "%"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Origin:
     """
     Origin of an outbound leg: the caller's trunk, and the header fields of its INVITE.

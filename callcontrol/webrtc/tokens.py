@@ -1,5 +1,5 @@
 """
-Tokens of telephones in web pages: a customer's server makes one with its key, and its page calls with it.
+Tokens of telephones in web pages: a customer's server makes one with its key, and its page uses it.
 
 A token is sealed with the server's secret key, so nobody else can make, read or change one, and nothing is
 stored. It ends by itself, and with the key that made it.
@@ -7,7 +7,6 @@ stored. It ends by itself, and with the key that made it.
 
 import base64
 import binascii
-import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -17,15 +16,16 @@ from callcontrol.database.encryption import Cipher
 from callcontrol.database.statements import pack_exact, unpack
 from callcontrol.errors import Forbidden, SecretsUnreadable, Unauthorized
 from callcontrol.models import Principal
+from callcontrol.routing.targets import parse_address
 
 TOKEN_PREFIX: Final = "wt_"
 MIN_TOKEN_S, DEFAULT_TOKEN_S, MAX_TOKEN_S = 60, 3600, 24 * 3600
 MAX_NUMBERS: Final = 50
-"""Numbers that a token may name."""
+"""Numbers and addresses that a token may name."""
 
 DEFAULT_IDENTITY: Final = "browser"
-IDENTITY: Final = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,63}")
-"""Name of a telephone; it begins with a letter, so it is no number."""
+ANYBODY: Final = "*"
+ANY_BROWSER: Final = "browser:*"
 
 _PURPOSE: Final = "telephone token"
 _MAX_TOKEN_CHARS: Final = 4096
@@ -34,14 +34,15 @@ _MAX_TOKEN_CHARS: Final = 4096
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhoneToken:
     """
-    Right of a page to call numbers of an account.
+    Right of a page to call, and to be called.
 
     Attributes:
         key_id: API key that made the token, and with which it ends.
         identity: Name of the telephone, and of its caller.
         from_: Number of the account that is shown as the caller in place of the name; None for none.
-        may_call: Numbers of the account in E.164; empty for all.
+        may_call: Numbers in E.164 and addresses that it may call; empty for all numbers of the account.
         expires_at_s: Wall-clock time in seconds.
+        receives_calls: True if the page may be called.
     """
 
     account_sid: str
@@ -50,6 +51,7 @@ class PhoneToken:
     from_: str | None
     may_call: Sequence[str]
     expires_at_s: float
+    receives_calls: bool = False
 
     @property
     def expires_at(self) -> datetime:
@@ -82,15 +84,33 @@ class PhoneToken:
             raise Unauthorized("The token has expired; make a new one by POST /v1/webrtc/tokens.")
         return token
 
-    def check(self, number: str) -> None:
+    def check(self, callee: str, *, own: bool = True) -> None:
         """
-        Check that the token may call a number in E.164.
+        Check that the token may call a number in E.164 or an address; ``own`` is False for another's.
 
         Raises:
             Forbidden: It may not.
         """
-        if self.may_call and number not in self.may_call:
-            raise Forbidden(f"This token may not call {number}; name it in may_call of the token.")
+        allowed = self.may_call
+        if not allowed and own:
+            return
+        if (
+            callee in allowed
+            or ANYBODY in allowed
+            or (callee.startswith("browser:") and ANY_BROWSER in allowed)
+        ):
+            return
+        raise Forbidden(f"This token may not call {callee}; name it in may_call of the token.")
+
+
+def normalise_callee(text: str, *, field: str) -> str:
+    """
+    Return a number in E.164, an address or a wildcard that a token may call.
+
+    Raises:
+        ValidationFailed: It is none of these.
+    """
+    return text if text in (ANYBODY, ANY_BROWSER) else str(parse_address(text, field=field))
 
 
 @dataclass(frozen=True, slots=True)

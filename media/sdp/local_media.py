@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Final
 
@@ -20,12 +20,13 @@ from media.sdp.formats import (
 from media.sdp.model import Attribute, RtpMap
 from media.sdp.transport import AgreedSrtp
 from media.types import Direction, OpusSettings, SrtpKey, SrtpUse
+from media.values import frozen
 
 # Longer packets are not decoded.
 _MAX_PTIME_MS: Final = 60
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LocalMedia:
     """
     Local media parameters of a session.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import NamedTuple
 
 from media.types import Direction
+from media.values import frozen
 
 
 class SdpError(ValueError):
@@ -117,7 +118,7 @@ class Connection(NamedTuple):
         return f"IN {self.address_type} {self.address}{self.suffix}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Origin:
     """The `o=` line: originator of the session, and version of the description (RFC 8866 5.2)."""
 
@@ -131,7 +132,7 @@ class Origin:
         return f"{self.username} {self.session_id} {self.version} IN {self.address_type} {self.address}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MediaDescription:
     """
     An `m=` section.
@@ -197,7 +198,7 @@ class MediaDescription:
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SessionDescription:
     """
     A session description.

@@ -8,7 +8,7 @@ An answer names one codec, so that the codec in use is unambiguous.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -52,9 +52,10 @@ from media.sdp.transport import (
     rtcp_of,
 )
 from media.types import Direction, OpusSettings, RemoteMedia, SrtpUse
+from media.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Negotiated:
     """
     Outcome of an offer and its answer.

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Final
 
 from media.sdp.crypto import choose_crypto, match_crypto, offer_crypto
 from media.sdp.model import Attribute, Connection, MediaDescription, NegotiationError, SessionDescription
 from media.types import Direction, SrtpKey, SrtpSuite, SrtpUse
+from media.values import frozen
 
 _PTIMES_MS: Final = (10, 20, 30, 40, 50, 60)
 _MAX_PORT: Final = 65535
@@ -152,7 +153,7 @@ def _same_family(one: str | None, other: str) -> bool:
     return one is not None and (":" in one) == (":" in other)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AgreedSrtp:
     """Profile and suite of an encrypted stream, which our later offers keep."""
 
@@ -160,7 +161,7 @@ class AgreedSrtp:
     suite: SrtpSuite
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Encryption:
     """
     Profile, attributes and keys of a stream.

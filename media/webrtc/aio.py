@@ -22,11 +22,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.x509.oid import NameOID
 
-from media.types import EngineSettings
+from media.sdp.crypto import CryptoLine
+from media.types import Direction, EngineSettings
 from media.webrtc.descriptions import (
     BrowserOffer,
     OfferRefused,
-    check_restart,
+    check_change,
     make_answer,
     make_engine_offer,
 )
@@ -102,27 +103,39 @@ class BrowserLeg:
             (self._session_id, self._version),
         )
 
-    def restart(self, offer: BrowserOffer) -> str:
-        """
-        Restart ICE, so that the browser finds another path; return the answer to its offer.
+    @property
+    def direction(self) -> Direction:
+        """Direction that the browser wants."""
+        return self._offer.direction
 
-        The present path is used until it has. Keys and audio stay as they are.
+    @property
+    def codec(self) -> str:
+        """Name of the agreed codec."""
+        return self._offer.formats.codec.name
+
+    def change(self, offer: BrowserOffer) -> str:
+        """
+        Change the path by a restart of ICE, or the direction, or both; return the answer to the offer.
+
+        The present path is used until the browser has found another. Keys and formats stay as they are.
 
         Raises:
-            OfferRefused: The offer changes more than the path, or the browser has not connected yet.
+            OfferRefused: The offer changes more than that, or the browser has not connected yet.
         """
         if not self._connected:
             raise OfferRefused("must wait until the browser has connected")
-        check_restart(self._offer, offer)
-        self._offer, self._version = offer, self._version + 1
-        ice = IceLite(_credentials(), offer.ufrag)
-        ice.succeed(self.ice)
-        self._owner.rename(self, ice)
+        check_change(self._offer, offer)
+        former, self._offer, self._version = self._offer, offer, self._version + 1
+        if former.ufrag != offer.ufrag:
+            ice = IceLite(_credentials(), offer.ufrag)
+            ice.succeed(self.ice)
+            self._owner.rename(self, ice)
         return self.answer()
 
-    def engine_offer(self, keys: SrtpKeys) -> bytes:
-        """Return the offer that the engine gets."""
-        return make_engine_offer(self._offer, self._owner.address, keys.theirs, self._session_id)
+    def engine_offer(self, keys: SrtpKeys, line: CryptoLine | None = None) -> bytes:
+        """Return the offer that the engine gets, or the answer with the ``line`` of its offer."""
+        session = (self._session_id, self._version)
+        return make_engine_offer(self._offer, self._owner.address, keys.theirs, session, line)
 
     def connect_engine(self, port: int) -> None:
         """Pass packets between the browser and a port of the engine from now on."""

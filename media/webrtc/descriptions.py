@@ -21,15 +21,18 @@ from media.sdp import (
     SessionDescription,
     parse_session_description,
 )
-from media.sdp.crypto import offer_crypto
+from media.sdp.crypto import CryptoLine, offer_crypto, parse_crypto
 from media.sdp.formats import Codec, common_codec, offered_codecs, read_opus, telephone_event, write_opus
 from media.sdp.transport import MIRRORED
-from media.types import Direction, OpusSettings, SrtpKey
+from media.types import Direction, OpusSettings, SrtpKey, SrtpSuite
 from media.webrtc.ice import HOST_PRIORITY, IceCredentials
 from media.webrtc.stun import Address
 
 CODECS: Final = ("OPUS", "PCMU", "PCMA")
 """Codecs that browsers have in common with the engine."""
+
+SRTP_SUITE: Final[SrtpSuite] = "AES_CM_128_HMAC_SHA1_80"
+"""Suite of SRTP that every browser has (RFC 8827 6.5)."""
 
 _PROFILE: Final = "UDP/TLS/RTP/SAVPF"
 _SECURE_PROFILES: Final = (_PROFILE, "UDP/TLS/RTP/SAVP")
@@ -127,18 +130,18 @@ def parse_offer(text: str, codecs: Sequence[str]) -> BrowserOffer:
     )
 
 
-def check_restart(former: BrowserOffer, offer: BrowserOffer) -> None:
+def check_change(former: BrowserOffer, offer: BrowserOffer) -> None:
     """
-    Check that a new offer of a call asks for another path, and for nothing else.
+    Check that a new offer of a call asks for another path or direction, and for nothing else.
 
     Raises:
-        OfferRefused: It changes the certificate, the formats or the direction, or keeps the path.
+        OfferRefused: It changes the certificate or the formats, or asks for nothing.
     """
-    kept = ("index", "formats", "direction", "mid", "fingerprint")
+    kept = ("index", "formats", "mid", "fingerprint")
     if any(getattr(former, name) != getattr(offer, name) for name in kept):
-        raise OfferRefused("must keep the sections, formats, direction and certificate of the first offer")
-    if former.ufrag == offer.ufrag:
-        raise OfferRefused("must have another a=ice-ufrag than before")
+        raise OfferRefused("must keep the sections, formats and certificate of the first offer")
+    if (former.ufrag, former.direction) == (offer.ufrag, offer.direction):
+        raise OfferRefused("must have another a=ice-ufrag or another direction than before")
 
 
 def make_answer(
@@ -188,19 +191,63 @@ def make_answer(
     )
 
 
-def make_engine_offer(offer: BrowserOffer, address: Address, key: SrtpKey, session_id: int) -> bytes:
-    """Return the offer that the engine gets: the same formats, with the browser's key by SDES (RFC 4568)."""
+def make_engine_offer(
+    offer: BrowserOffer,
+    address: Address,
+    key: SrtpKey,
+    session: tuple[int, int],
+    line: CryptoLine | None = None,
+) -> bytes:
+    """
+    Return what the engine gets: the same formats, with the browser's key by SDES (RFC 4568).
+
+    It is an offer or, with the ``line`` of the engine's that it takes, an answer. ``session`` are the id of
+    the session and the version of the description.
+    """
     host, port = address
+    lines = offer_crypto([key]) if line is None else (CryptoLine(line.tag, key),)
     attributes = (
         *offer.formats.attributes(offer.formats.opus),
         Attribute(offer.direction),
         Attribute("rtcp-mux"),
-        *(Attribute("crypto", str(line)) for line in offer_crypto([key])),
+        *(Attribute("crypto", str(item)) for item in lines),
     )
     connection = Connection.to(host)
-    origin = Origin(session_id, 1, host, connection.address_type)
+    origin = Origin(*session, host, connection.address_type)
     audio = MediaDescription("audio", port, "RTP/SAVP", offer.formats.numbers, attributes=attributes)
     return SessionDescription(origin, connection=connection, media=(audio,)).to_bytes()
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOffer:
+    """
+    An offer of the engine that a browser can answer.
+
+    Attributes:
+        port: Port at which the engine receives.
+        codecs: Its codecs, the preferred one first.
+        line: Its line of a suite that browsers have.
+    """
+
+    port: int
+    codecs: tuple[str, ...]
+    line: CryptoLine = field(repr=False)
+
+
+def parse_engine_offer(body: bytes) -> EngineOffer | None:
+    """Parse an offer of the engine; None if a browser cannot answer it."""
+    try:
+        description = parse_session_description(body)
+    except SdpError:
+        return None
+    media = description.media[0] if description.media else None
+    if media is None or not media.port or media.attribute("rtcp-mux") is None:
+        return None
+    ordered = dict.fromkeys(entry.encoding.upper() for entry in media.codecs())
+    codecs = tuple(name for name in ordered if name in CODECS)
+    lines = [line for value in media.values("crypto") if (line := parse_crypto(value)) is not None]
+    line = next((line for line in lines if line.key.suite == SRTP_SUITE), None)
+    return EngineOffer(media.port, codecs, line) if codecs and line is not None else None
 
 
 def engine_port(answer: bytes) -> int | None:

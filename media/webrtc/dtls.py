@@ -17,10 +17,10 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.x509 import Certificate
 from OpenSSL import SSL
 
-from media.types import SrtpKey, SrtpSuite
+from media.types import SrtpKey
+from media.webrtc.descriptions import SRTP_SUITE
 
 _PROFILE: Final = b"SRTP_AES128_CM_SHA1_80"
-_SUITE: Final[SrtpSuite] = "AES_CM_128_HMAC_SHA1_80"
 _KEY_BYTES, _SALT_BYTES = 16, 14
 _EXPORTER: Final = b"EXTRACTOR-dtls_srtp"
 _MTU_BYTES: Final = 1200
@@ -158,5 +158,6 @@ def _split(material: bytes) -> SrtpKeys:
     client_key, server_key = material[:_KEY_BYTES], material[_KEY_BYTES : 2 * _KEY_BYTES]
     salts = material[2 * _KEY_BYTES :]
     return SrtpKeys(
-        SrtpKey(_SUITE, client_key + salts[:_SALT_BYTES]), SrtpKey(_SUITE, server_key + salts[_SALT_BYTES:])
+        SrtpKey(SRTP_SUITE, client_key + salts[:_SALT_BYTES]),
+        SrtpKey(SRTP_SUITE, server_key + salts[_SALT_BYTES:]),
     )

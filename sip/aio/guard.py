@@ -97,8 +97,9 @@ class Guard:
 
     def trust(self, flow: Flow) -> None:
         """Trust the source of a flow, unless it is this process, or somebody whom a front does not name."""
-        if flow.source != self._own and flow.source[0]:
-            self.protection.trust(flow.source[0], self._clock.time())
+        source = flow.origin or flow.remote  # `flow.source`, without a call: each message comes by here.
+        if source != self._own and source[0]:
+            self.protection.sources.trust(source[0], self._clock.time())
 
     # Called by the user agent.
 

@@ -86,6 +86,8 @@ class UserAgent:
         self._resolver = resolver or Resolver(self.settings.name_servers)
         self.probes = Probes(self)
         self._sessions: dict[tuple[str, str], Session] = {}
+        self._no_sessions = asyncio.Event()
+        self._no_sessions.set()
         self._invites: dict[Key, int] = {}
         """Transaction of each INVITE that opened a session, by what its copies have in common."""
         self._registrations: set[RegistrationIO] = set()
@@ -132,6 +134,14 @@ class UserAgent:
         self.addresses = [transport.address for transport in self.layer.transports]
         self._resolver.families = _families_of(self.addresses)
 
+    async def wait_without_sessions(self, timeout_s: float) -> bool:
+        """Wait until no session is left, not even for the end of its BYE or CANCEL; False after the time."""
+        try:
+            await asyncio.wait_for(self._no_sessions.wait(), timeout_s)
+        except TimeoutError:
+            return False
+        return True
+
     async def close(self) -> None:
         """Free all addresses; sessions that are still active are dropped without a BYE."""
         self._resolver.close()
@@ -140,6 +150,7 @@ class UserAgent:
             run.abandon()
         self._registrations.clear()
         self._sessions.clear()
+        self._no_sessions.set()
         self._invites.clear()
 
     def _close_layer(self) -> None:
@@ -188,7 +199,7 @@ class UserAgent:
         machine = OutboundInviteSession(invite, call_id, contact, self.settings)
         session = OutboundSession(self, machine, invite)
         session.on_event = on_event
-        self._sessions[session.key] = session
+        self._enter(session)
         session.start()
         return session
 
@@ -265,6 +276,12 @@ class UserAgent:
     def forget(self, session: Session) -> None:
         """Remove a session from the tables."""
         self._sessions.pop(session.key, None)
+        if not self._sessions:
+            self._no_sessions.set()
+
+    def _enter(self, session: Session) -> None:
+        self._sessions[session.key] = session
+        self._no_sessions.clear()
 
     # Inbound messages.
 
@@ -443,7 +460,7 @@ class UserAgent:
         transaction.user, transaction.tag = session, tag
         self._invites[merged] = transaction.number
         transaction.on_end = partial(self._invites.pop, merged, None)
-        self._sessions[session.key] = session
+        self._enter(session)
         session.start(transaction)
         return session
 

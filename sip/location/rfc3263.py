@@ -8,12 +8,12 @@ untrusted: unusable records are skipped, and the number of records and targets u
 
 import ipaddress
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from sip.message.uri import SipUri
+from sip.values import frozen
 
 MAX_RECORDS = 64
 """Limit of records read from one answer."""
@@ -72,7 +72,7 @@ SupportedFamilies = Mapping[str, Sequence[int]]
 RandomBetween = Callable[[float, float], float]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Destination:
     """
     Address of a peer: `transport` is `udp`, `tcp` or `tls`, `host` an IP address or a name.
@@ -101,7 +101,7 @@ class Destination:
         return cls(uri.transport, host, uri.port or 0, secure=uri.scheme == "sips")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Target:
     """One address to send to; `name` is the name a TLS certificate must carry."""
 

@@ -7,7 +7,7 @@ Source: RFC 3261 20.10, 20.16, 20.42, 25.1.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -28,6 +28,7 @@ from sip.message.grammar import (
     without_controls,
 )
 from sip.message.uri import SipUri, is_host
+from sip.values import frozen
 
 MAX_CSEQ = 2**31 - 1
 """RFC 3261 8.1.1.5."""
@@ -48,7 +49,7 @@ _BRANCH = re.compile(r'[^\x00-\x20\x7f;,"<>]+')
 _CSEQ = re.compile(r"([0-9]{1,20})[ \t]+([A-Za-z0-9\-.!%*_+`'~]+)")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NameAddr:
     """
     An address with its display name and header parameters, as in From, To and Contact.
@@ -101,7 +102,7 @@ class NameAddr:
         return text + format_params(self.params) if self.params else text
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Via:
     """
     One Via header field value.
@@ -214,7 +215,7 @@ def stamp_via(text: str, stamped: Via) -> str:
     return ";".join(parts)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CSeq:
     """Sequence number and method of a request."""
 

@@ -181,14 +181,11 @@ class Headers:
 
     def first(self, key: str) -> str | None:
         """As `get`, for a key in lower-case long form: the fast path of the typed views."""
-        for entry in self.entries:
-            if entry[0] == key:
-                return entry[2]
-        return None
+        return wire.first(self.entries, key)
 
     def all_of(self, key: str) -> list[str]:
         """Return all values of a key, as written."""
-        return [entry[2] for entry in self.entries if entry[0] == key]
+        return wire.all_of(self.entries, key)
 
     def count(self, key: str) -> int:
         """Return the number of entries of a key."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 import dataclasses
 import ipaddress
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from sip.errors import InvalidValue, ParseError
 from sip.message.encoding import to_bytes
 from sip.message.grammar import Params, check_params, find_param, format_params, parse_params
+from sip.values import frozen
 
 CACHED_URI_CHARS = 256
 """Longest cached URI, which bounds the memory a peer can occupy in the cache."""
@@ -55,7 +55,7 @@ def is_host(text: str) -> bool:
     return "%" not in text  # A zone has no meaning on another machine.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SipUri:
     """
     A ``sip``, ``sips`` or ``tel`` URI.

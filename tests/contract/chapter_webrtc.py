@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from callcontrol.models import Binding
 from callcontrol.webrtc.tokens import TOKEN_PREFIX
@@ -10,11 +12,12 @@ from tests.contract.cases import Given, foreign, ok, refused, row, unseen
 from tests.contract.givens import ELSEWHERE, add_number, caller_id, used_up_second
 from tests.contract.stage import Answer, Stage
 from tests.support.browser_peer import BrowserPeer, offer_lines
-from tests.support.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S, until
 
 _CALLS = "/v1/webrtc/calls"
 _CALL = f"{_CALLS}/{{call_sid}}"
 _TOKENS = "/v1/webrtc/tokens"
+_EVENTS = "/v1/webrtc/events"
 _NOBODYS = "9a1c6a50-28ab-4bd0-9a6a-0b6f1f4e4a51"
 _LINES = offer_lines(bytes(32))
 _SDP = "\r\n".join([*_LINES, ""])
@@ -74,6 +77,56 @@ async def _has_another_path(stage: Stage, answer: Answer) -> None:
     assert "a=ice-lite" in answer.data["sdp"].splitlines() and answer.data["state"] != "ended"
     assert (await stage.ask("DELETE", f"{_CALLS}/{answer.data['call_sid']}")).status == 204
     await peer.leave()
+
+
+async def _ringing(stage: Stage) -> str:
+    """A call that rings for a browser; it ends a moment later, because its page is closed."""
+    calls, telephone = stage.server.services.browser_calls, (stage.own.account_sid, "called")
+    stage.kept["peer"] = peer = BrowserPeer(bytes(6400))
+    with calls.open_page(*telephone):
+        call = await stage.data("POST", _CALLS, body={"sdp": peer.offer(), "to": "browser:called"})
+        await peer.connect(call["sdp"])
+        await until(lambda: bool(calls.ringing(telephone)))
+        ringing = calls.ringing(telephone)[0].call.call_sid
+    return ringing
+
+
+async def _refused_call(stage: Stage) -> str:
+    call_sid = await _ringing(stage)
+    assert (await stage.ask("POST", f"{_CALLS}/{call_sid}/refuse")).status == 204
+    await _left(stage)
+    return call_sid
+
+
+async def _left(stage: Stage, answer: Answer | None = None) -> None:
+    """Hang up what was answered, and let the browser that called leave."""
+    peer = stage.kept.pop("peer")
+    assert isinstance(peer, BrowserPeer)
+    await peer.leave()
+    if answer is not None and answer.status == 200:
+        assert (await stage.ask("DELETE", f"{_CALLS}/{answer.data['call_sid']}")).status == 204
+
+
+@asynccontextmanager
+async def _until_it_streams(stage: Stage) -> AsyncIterator[None]:
+    """Close the stream as soon as it is open: only then is it answered whole."""
+
+    async def end() -> None:
+        pages = stage.server.services.browser_calls.pages
+        await until(lambda: len(pages) > 0)
+        for customer in stage.accounts.values():
+            for page in pages.of((customer.account_sid, "contract")):
+                page.end()
+
+    ending = asyncio.create_task(end())
+    try:
+        yield
+    finally:
+        await ending
+
+
+async def _is_a_stream(_: Stage, answer: Answer) -> None:
+    assert answer.headers["Content-Type"] == "text/event-stream"
 
 
 async def _can_call(stage: Stage, answer: Answer) -> None:
@@ -193,12 +246,49 @@ CASES = (
         ),
         refused(404, "NOT_FOUND", path={"call_sid": _NOBODYS}, body={"sdp": _SDP}),
         refused(409, "CALL_ENDED", path={"call_sid": _ended_call}, body={"sdp": _SDP}),
+        refused(
+            409,
+            "CONFLICT",
+            name="not answered",
+            path={"call_sid": _ringing},
+            body={"sdp": _SDP},
+            then=_left,
+        ),
         foreign(404, "NOT_FOUND", path={"call_sid": _call()}, body={"sdp": _SDP}),
     ),
     *row(
         f"DELETE {_CALL}",
         ok(204, path={"call_sid": _call()}),
         refused(404, "NOT_FOUND", path={"call_sid": _NOBODYS}),
+        foreign(404, "NOT_FOUND", path={"call_sid": _call()}),
+    ),
+    *row(
+        f"GET {_EVENTS}",
+        ok(query={"identity": "contract"}, during=_until_it_streams, then=_is_a_stream),
+        refused(400, "VALIDATION_ERROR", fields=("identity",)),
+        refused(403, "FORBIDDEN", headers={"Authorization": _token()}),
+        unseen(query={"identity": "contract"}, during=_until_it_streams, then=_is_a_stream),
+        ok(
+            name="by a token",
+            headers={"Authorization": _token(identity="contract", receives_calls=True)},
+            during=_until_it_streams,
+        ),
+    ),
+    *row(
+        f"POST {_CALL}/answer",
+        ok(path={"call_sid": _ringing}, body={"sdp": _SDP}, then=_left),
+        refused(409, "CALL_ENDED", path={"call_sid": _refused_call}, body={"sdp": _SDP}),
+        refused(400, "VALIDATION_ERROR", path={"call_sid": _call()}, body={"sdp": 1}, fields=("sdp",)),
+        refused(404, "NOT_FOUND", path={"call_sid": _NOBODYS}, body={"sdp": _SDP}),
+        refused(409, "CONFLICT", path={"call_sid": _call()}, body={"sdp": _SDP}),
+        foreign(404, "NOT_FOUND", path={"call_sid": _call()}, body={"sdp": _SDP}),
+    ),
+    *row(
+        f"POST {_CALL}/refuse",
+        ok(204, path={"call_sid": _ringing}, then=_left),
+        refused(409, "CALL_ENDED", path={"call_sid": _refused_call}),
+        refused(404, "NOT_FOUND", path={"call_sid": _NOBODYS}),
+        refused(409, "CONFLICT", path={"call_sid": _call()}),
         foreign(404, "NOT_FOUND", path={"call_sid": _call()}),
     ),
 )

@@ -93,7 +93,7 @@ async def office(tmp_path: Path) -> AsyncIterator[Office]:
     )
     async with aiohttp.ClientSession() as http:
         yield Office(server, server.sandbox, receiver, http, key)
-        assert server.control.active_calls == 0
+        await until(lambda: server.control.active_calls == 0)
         assert await server.storage.wallet.open_reserves() == []
     await receiver.close()
     await server.stop()

@@ -17,7 +17,7 @@ from aiohttp import web
 
 from api.process.server import Server
 from callcontrol.aio.tokens import utc_now
-from callcontrol.webrtc import aio as webrtc_aio
+from callcontrol.webrtc.aio import service as webrtc_aio
 from fixtures.agent import AgentSession, DemoAgent
 from fixtures.audio_check import find_tone, samples_of
 from media.audio import tone
@@ -391,7 +391,7 @@ async def test_a_browser_on_another_network_goes_on_with_the_call(desk: Desk, pe
         tail = find_tone(samples_of(bytes(session.heard))[-8000:], session.sample_rate_hz)
         assert tail.frequency_hz == pytest.approx(HERE_HZ, abs=3)
         # Another path is all that may change.
-        for change in (("ufrag:peer", "ufrag:other"), ("sendrecv", "sendonly")):
+        for change in (("ufrag:peer", "ufrag:other"), ("a=mid:0", "a=mid:1")):
             status, error, _ = await desk.ask("PATCH", path, {"sdp": peer.offer(replacing(*change))})
             assert (status, error["code"]) == (400, "VALIDATION_ERROR")
 

@@ -362,7 +362,8 @@ async def test_nonsense_of_a_vendor_harms_nothing(tmp_path: Path, vendor: str) -
         assert await eventually(lambda: any(isinstance(event, Ended | Failed) for event in call.events))
         await stage.world.ended()
         data = stage.world.published("stream.failed")["data"]
-    assert data["reason"] in ("dropped", "rejected")
+    # As the nonsense comes before the stream has begun, amid it, or after the vendor has closed.
+    assert data["reason"] in ("protocol", "dropped", "rejected")
 
 
 async def test_usage_is_in_the_record(tmp_path: Path) -> None:

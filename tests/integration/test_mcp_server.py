@@ -59,6 +59,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     server = ServerProcess(tmp_path_factory.mktemp("mcp"), environment=environment)
     server.start()
     try:
+        server.first_key()  # Waits for the greeting.
         (line,) = [line for line in server.log().splitlines() if "demo account" in line]
         account = line.split()[2].rstrip(",")
 

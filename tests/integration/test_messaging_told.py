@@ -11,7 +11,6 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -88,11 +87,19 @@ class Office:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def office(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Office]:
-    folder: Path = tmp_path_factory.mktemp("messaging")
-    server = Server(loopback_settings(folder, SANDBOX_CARRIER="0"))
-    receiver = Receiver()
+async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Server]:
+    server = Server(loopback_settings(tmp_path_factory.mktemp("messaging"), SANDBOX_CARRIER="0"))
     await server.start()
+    try:
+        yield server
+    finally:
+        await server.stop()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def office(server: Server) -> AsyncIterator[Office]:
+    """An account of its own for each try of a test, so that nothing of a former try is told."""
+    receiver = Receiver()
     await receiver.start()
     try:
         account, _ = await server.storage.accounts.create("Shop")
@@ -103,7 +110,6 @@ async def office(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Offi
             yield made
     finally:
         await receiver.close()
-        await server.stop()
 
 
 async def test_a_campaign_is_told_from_its_template_to_its_end(office: Office) -> None:

@@ -116,7 +116,7 @@ async def town(tmp_path: Path) -> AsyncIterator[Town]:
     server.sandbox.record_directory = far_end
     async with aiohttp.ClientSession() as http:
         yield Town(server, server.sandbox, receiver, http, data)
-        assert server.control.active_calls == 0
+        await until(lambda: server.control.active_calls == 0)
         assert await server.storage.wallet.open_reserves() == []
     await server.stop()
     await receiver.close()

@@ -19,7 +19,7 @@ from fixtures.carrier_call import SandboxCall
 from fixtures.scripts import Hangup, Pause, PlayTone, SendDigits
 from media.audio import PromptLibrary, tone
 from tests.support.loopback_server import loopback_settings
-from tests.support.waiting import look_again
+from tests.support.waiting import look_again, until
 
 PATIENCE_S = 40.0
 ECHO, SPEECH, BUSY, DIGITS, TONE, SHORT = (f"+91980000000{n}" for n in (1, 2, 3, 6, 7, 8))
@@ -82,7 +82,7 @@ async def town(tmp_path: Path) -> AsyncIterator[Town]:
     server.sandbox.record_directory = tmp_path
     async with aiohttp.ClientSession() as http:
         yield Town(server, server.sandbox, agent, http)
-        assert server.control.active_calls == 0
+        await until(lambda: server.control.active_calls == 0)
         assert server.control.engine.stats().ports_in_use == 0
         assert await server.storage.wallet.open_reserves() == []
     await agent.stop()

@@ -257,15 +257,17 @@ class SecretRun:
     def _invite(self, phone: socket.socket, credentials: Credentials) -> None:
         host, port = phone.getsockname()
         uri = f"sip:{_NUMBER}@127.0.0.1:{self.server.sip_port}"
+        # A later phone may get the port of a former one.
+        call = f"{port}-{len(self.secrets)}"
 
         def invite(number: int, more: str = "") -> str:
             lines = (
                 f"INVITE {uri} SIP/2.0",
-                f"Via: SIP/2.0/UDP {host}:{port};branch=z9hG4bK{port}x{number}",
+                f"Via: SIP/2.0/UDP {host}:{port};branch=z9hG4bK{call}x{number}",
                 "Max-Forwards: 70",
-                f"From: <sip:them@{host}>;tag=t{port}",
+                f"From: <sip:them@{host}>;tag=t{call}",
                 f"To: <{uri}>",
-                f"Call-ID: inbound-{port}",
+                f"Call-ID: inbound-{call}",
                 f"CSeq: {number} INVITE",
                 f"Contact: <sip:them@{host}:{port}>",
                 f"{more}Content-Length: 0",
@@ -284,7 +286,7 @@ class SecretRun:
             challenge, credentials, method="INVITE", uri=uri, body=b"", nc=1, cnonce="0a4f113b"
         )
         for digest in re.findall(r'response="([0-9a-f]+)"', answer):
-            self.keep(f"answer of {credentials.username} {port}", digest)
+            self.keep(f"answer of {credentials.username} {call}", digest)
         assert not invite(2, f"Authorization: {answer}\r\n").startswith("SIP/2.0 5")
 
     def _mistakes(self) -> None:

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-__all__ = ["DESKTOP", "PHONE", "Browsing", "Scheme", "open_browser", "violations"]
+__all__ = ["ARGUMENTS", "DESKTOP", "PHONE", "Browsing", "Scheme", "chromium", "open_browser", "violations"]
 
 Scheme = Literal["light", "dark"]
 
@@ -28,12 +28,14 @@ _PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 _AXE = Path(__file__).resolve().parents[1] / "browser" / "axe" / "axe.min.js"
 _TIMEOUT_MS = 30_000
 # Fake devices: a microphone that beeps, and no question for it.
-_ARGUMENTS = (
+ARGUMENTS = (
     "--no-sandbox",
     "--disable-dev-shm-usage",
     "--use-fake-device-for-media-stream",
     "--use-fake-ui-for-media-stream",
     "--autoplay-policy=no-user-gesture-required",
+    # Where loopback is the only network, as in a container without one.
+    "--allow-loopback-in-peer-connection",
 )
 
 
@@ -88,13 +90,19 @@ def violations(page: Page) -> list[str]:
     ]
 
 
+def chromium() -> str:
+    """Path of the browser; fails where there is none."""
+    program = next((found for name in _PROGRAMS if (found := shutil.which(name))), None)
+    assert program is not None, "no Chromium; scripts/system-packages test installs it (apt: chromium)"
+    return program
+
+
 @contextmanager
 def open_browser() -> Iterator[Browsing]:
     """Run a browser until the block ends; fails where there is none."""
-    program = next((found for name in _PROGRAMS if (found := shutil.which(name))), None)
-    assert program is not None, "no Chromium; scripts/system-packages test installs it (apt: chromium)"
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=program, headless=True, args=list(_ARGUMENTS))
+        expect.set_options(timeout=_TIMEOUT_MS)
+        browser = driver.chromium.launch(executable_path=chromium(), headless=True, args=list(ARGUMENTS))
         try:
             yield Browsing(browser)
         finally:

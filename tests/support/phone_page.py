@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 import wave
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,20 +14,11 @@ from playwright.async_api import Page, async_playwright
 
 from examples.browser_phone import application
 from media.audio import tone
+from tests.support.browser import ARGUMENTS, chromium
 
 __all__ = ["PhonePage", "open_page", "page_server"]
 
-_PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 _MICROPHONE_HZ = 48_000
-_ARGUMENTS = (
-    "--no-sandbox",
-    "--disable-dev-shm-usage",
-    "--use-fake-device-for-media-stream",
-    "--use-fake-ui-for-media-stream",
-    "--autoplay-policy=no-user-gesture-required",
-    # Where loopback is the only network, as in a container without one.
-    "--allow-loopback-in-peer-connection",
-)
 # Finds the loudest frequency of what is received, in the browser.
 _LOUDEST = """async () => {
     const context = new AudioContext();
@@ -55,6 +45,11 @@ class PhonePage:
         await self.page.fill("#number", number)
         await self.page.click("#call")
 
+    async def listen(self) -> None:
+        """Open the page to calls."""
+        await self.page.click("#listen")
+        await self.reaches("can be called")
+
     async def reaches(self, state: str) -> str:
         """Wait until the page shows a state, and return the whole text."""
         shown = self.page.locator("#state", has_text=state)
@@ -72,9 +67,11 @@ class PhonePage:
 
 
 @asynccontextmanager
-async def page_server(server: str, key: str, port: int) -> AsyncIterator[str]:
+async def page_server(
+    server: str, key: str, port: int, identity: str = "visitor", may_call: Sequence[str] = ()
+) -> AsyncIterator[str]:
     """Serve the page until the block ends; returns its address."""
-    runner = web.AppRunner(application(server, key))
+    runner = web.AppRunner(application(server, key, identity, may_call))
     await runner.setup()
     await web.TCPSite(runner, "localhost", port).start()
     try:
@@ -86,17 +83,15 @@ async def page_server(server: str, key: str, port: int) -> AsyncIterator[str]:
 @asynccontextmanager
 async def open_page(url: str, folder: Path, freq_hz: float) -> AsyncIterator[PhonePage]:
     """Open the page in a browser until the block ends; fails where there is none."""
-    program = next((found for name in _PROGRAMS if (found := shutil.which(name))), None)
-    assert program is not None, "no Chromium; scripts/system-packages test installs it (apt: chromium)"
-    microphone = folder / "microphone.wav"
+    microphone = folder / f"microphone-{freq_hz:.0f}.wav"
     with wave.open(str(microphone), "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
         file.setframerate(_MICROPHONE_HZ)
         file.writeframes(tone(freq_hz, 4000, sample_rate=_MICROPHONE_HZ))
-    arguments = [*_ARGUMENTS, f"--use-file-for-fake-audio-capture={microphone}"]
+    arguments = [*ARGUMENTS, f"--use-file-for-fake-audio-capture={microphone}"]
     async with async_playwright() as driver:
-        browser = await driver.chromium.launch(executable_path=program, headless=True, args=arguments)
+        browser = await driver.chromium.launch(executable_path=chromium(), headless=True, args=arguments)
         try:
             page = await browser.new_page()
             problems: list[str] = []

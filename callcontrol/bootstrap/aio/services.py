@@ -89,7 +89,7 @@ from callcontrol.wallet.aio import WalletService
 from callcontrol.webhooks.aio.outbox import Outbox, OutboxSettings
 from callcontrol.webhooks.aio.subscriptions import SubscriptionService
 from callcontrol.webhooks.store import deliveries
-from callcontrol.webrtc.aio import BrowserCalls
+from callcontrol.webrtc.aio.service import BrowserCalls
 from media.aio.recognizer import Recognizer
 from media.audio import Speaker
 from media.audio.speech import Synthesizer

@@ -13,7 +13,14 @@ from callcontrol.calls.aio.on_net import OnNet, on_net_call
 from callcontrol.calls.aio.registry import leg_ref_of
 from callcontrol.calls.aio.runner import CallRunner
 from callcontrol.calls.hangup_cause import EXCHANGE_ROUTING_ERROR
-from callcontrol.calls.inbound import Arrival, Invitation, origin_for, receive, wanted_events
+from callcontrol.calls.inbound import (
+    Arrival,
+    Invitation,
+    origin_for,
+    receive,
+    receive_from_browser,
+    wanted_events,
+)
 from callcontrol.calls.records.metrics import CallMetrics
 from callcontrol.directory.directory import Directory, plain_address
 from callcontrol.errors import DomainError
@@ -159,6 +166,10 @@ class Arrivals:
             carriers=_proved(session),
             origin=(own.carrier, own.gateway) if own is not None else None,
         )
+        if own is not None and own.connect is not None:
+            return receive_from_browser(
+                invitation, *own.connect, self._services.routes, time_limit_s=self._settings.time_limit_s
+            )
         return receive(
             invitation,
             self._services.routes,
@@ -197,10 +208,10 @@ class Arrivals:
             direction="inbound",
             from_=arrival.caller.shown,
             sip=received.shown(arrival.caller) or None,
-            to=arrival.number.number,
+            to=arrival.to,
             carrier_sid=arrival.carrier.carrier_sid or None,
             gateway_sid=arrival.gateway.gateway_sid or None,
-            phone_number_id=arrival.number.phone_number_id,
+            phone_number_id=None if arrival.number is None else arrival.number.phone_number_id,
             app_sid=arrival.inbound.app_sid,
             status_webhook_url=binding.status_webhook_url if binding is not None else None,
             status_webhook_events=wanted_events(binding),

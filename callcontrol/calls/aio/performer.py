@@ -250,7 +250,7 @@ class Performer:
 
     def _connect(self, effect: media.ConnectMedia) -> None:
         try:
-            self._descriptions.apply_answer(effect.leg, effect.body)
+            self._descriptions.apply_answer(effect.leg, effect.body, self.sip.take_key(effect.leg))
         except MediaRefusal as refusal:
             self._mailbox.log.info("answer refused: %s", refusal)
             if not effect.early:

@@ -69,6 +69,8 @@ from sip.aio import (
 log = logging.getLogger(__name__)
 
 _SHUTDOWN_LIMIT_S: Final = 5.0
+# A BYE or CANCEL that was lost is sent again after 0.5 s, and what answers it may want an ACK.
+_FAREWELL_LIMIT_S: Final = 1.0
 _ADOPT_AGAIN_S: Final = 1.0
 
 
@@ -103,6 +105,7 @@ class CallControl:
             settings.allowed_countries,
             self.gateways,
             lambda: self.on_net.gateway,
+            lambda: self.on_net.browsers,
         )
         self.engine = MediaEngine(settings.media)
         answers = settings.protection.answer_unknown_sources and not settings.silent_to_unknown_sources
@@ -320,6 +323,8 @@ class CallControl:
             await asyncio.wait_for(self._all_ended.wait(), _SHUTDOWN_LIMIT_S)
         except TimeoutError:
             log.error("%d calls did not end in time", len(self._runners))
+        if self._started and not await self.user_agent.wait_without_sessions(_FAREWELL_LIMIT_S):
+            log.info("%d far ends have not answered our BYE or CANCEL", self.user_agent.sessions)
         try:
             await self._services.calls.flush()
         except DomainError as failure:

@@ -14,7 +14,8 @@ from callcontrol.calls.hangup_cause import NORMAL_TEMPORARY_FAILURE, HangupCause
 from callcontrol.calls.sip_events import DTMF_RELAY, call_event_of, digit_body, digit_type_in, digit_type_of
 from callcontrol.ids import LegId
 from callcontrol.models import CallRecord, Carrier
-from callcontrol.models.parties import Party, RouteAttempt
+from callcontrol.models.parties import BrowserTarget, Party, RouteAttempt
+from callcontrol.routing.on_net import BrowserLine
 from callcontrol.trunks.inbound_invite import Received, custom_headers, user_to_user
 from callcontrol.trunks.outbound_invite import (
     Origin,
@@ -23,6 +24,7 @@ from callcontrol.trunks.outbound_invite import (
     may_pass,
     route_by,
 )
+from media.types import SrtpKey
 from sip import (
     Answered,
     Cancelled,
@@ -160,7 +162,10 @@ class SipLegs:
         invite.max_forwards = self._max_forwards
         invite.redirects = redirects
         session: OutboundSession
-        if attempt.on_net:
+        if isinstance(party.target, BrowserTarget):
+            line = BrowserLine(attempt.carrier.account_sid or "", attempt.user, self._call_sid)
+            session = self._on_net.call_browser(invite, self._listener(leg), line)
+        elif attempt.on_net:
             numbers = (*self._numbers, str(party.target))
             session = self._on_net.invite(invite, self._listener(leg), attempt, numbers)
         else:
@@ -168,6 +173,11 @@ class SipLegs:
         self._attach(leg, _SipLeg(session, attempt.carrier, other))
         self._save(leg)
         return session.call_id
+
+    def take_key(self, leg: LegId) -> SrtpKey | None:
+        """Return the key that our side must send with to a browser, at its answer; None for other parties."""
+        session = self._session(leg)
+        return None if session is None else self._on_net.take_key(session.call_id)
 
     def ring(self, leg: LegId, status: int, body: bytes) -> None:
         """Send a provisional response to the caller."""

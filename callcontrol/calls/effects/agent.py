@@ -1,14 +1,13 @@
 """Effects on the agent's stream, and notifications to the agent."""
 
-from dataclasses import dataclass
-
 from callcontrol.calls.effects import Effect
 from callcontrol.calls.events.commands import ListenStatus
 from callcontrol.ids import LegId
 from media.streams import AgentHold, AgentMute, AgentRecord, Reconnect, StreamChoice
+from sip.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OpenAgent(Effect):
     """
     Connect to the agent; ``AgentOpened`` or ``AgentRefused`` follows.
@@ -22,28 +21,28 @@ class OpenAgent(Effect):
     budget_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StartAgent(Effect):
     """Start the flow of audio between the leg and the agent."""
 
     leg: LegId
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ListenAgent(Effect):
     """Set what the agent hears: the party, silence, or nothing."""
 
     status: ListenStatus
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DrainAgent(Effect):
     """Accept no more audio from the agent; ``PlayoutDrained`` follows when the queued audio is played."""
 
     leg: LegId
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StopAgent(Effect):
     """Send the agent the reason of the end and close its stream; audio not yet played is dropped."""
 
@@ -51,14 +50,14 @@ class StopAgent(Effect):
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MoveAgent(Effect):
     """Move the agent's audio to another leg."""
 
     leg: LegId
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TellAgentDigit(Effect):
     """Notify the agent of a pressed key."""
 
@@ -66,35 +65,35 @@ class TellAgentDigit(Effect):
     duration_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TellAgentDigitsSent(Effect):
     """Notify the agent that its digits are sent."""
 
     digits: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TellAgentDone(Effect):
     """Notify the agent that its command was carried out."""
 
     command: AgentHold | AgentMute | AgentRecord
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TellAgentSpeech(Effect):
     """Notify the agent that the party talks, or is silent."""
 
     active: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TellAgentHold(Effect):
     """Notify the agent that the party has put us on hold, or has resumed."""
 
     active: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TellAgentTransfer(Effect):
     """Notify the agent of the progress of its transfer: ``ringing``, ``answered`` or ``failed``."""
 
@@ -103,7 +102,7 @@ class TellAgentTransfer(Effect):
     cause: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TellAgentError(Effect):
     """Notify the agent that its command was refused."""
 

@@ -1,12 +1,11 @@
 """Requests to the customer's server."""
 
-from dataclasses import dataclass
-
 from callcontrol.calls.effects import Effect
 from callcontrol.calls.plan import RequestInstructions, WebhookFormat, WebhookMethod
+from sip.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AskWebhook(Effect):
     """
     Ask the customer's server for instructions.
@@ -25,7 +24,7 @@ class AskWebhook(Effect):
     fallback: RequestInstructions | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StopAsking(Effect):
     """Cancel a request; without effect when it was answered."""
 

@@ -1,16 +1,17 @@
 """Effects on the media of the legs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from callcontrol.calls.conference_room import MemberTerms
 from callcontrol.calls.effects import Effect
 from callcontrol.ids import LegId
 from media.audio import Sound
+from sip.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConnectMedia(Effect):
     """
     Apply the SDP answer of a party.
@@ -24,7 +25,7 @@ class ConnectMedia(Effect):
     early: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AnswerOffer(Effect):
     """Answer a party's new offer without the other party: apply it, or reject it and change nothing."""
 
@@ -32,14 +33,14 @@ class AnswerOffer(Effect):
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CloseMedia(Effect):
     """Free the leg's RTP stream; ``RecordingEnded`` still follows when it was being recorded."""
 
     leg: LegId
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LinkMedia(Effect):
     """Link the audio of two legs."""
 
@@ -47,7 +48,7 @@ class LinkMedia(Effect):
     other: LegId
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MuteLeg(Effect):
     """
     Mute or unmute what a party says, or what it hears.
@@ -60,7 +61,7 @@ class MuteLeg(Effect):
     hears: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlayAudio(Effect):
     """Play a prompt or a WAV by its URL; ``PlaybackEnded`` of the same ``turn`` follows."""
 
@@ -70,7 +71,7 @@ class PlayAudio(Effect):
     turn: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlaySounds(Effect):
     """
     Play sounds in a row; ``PlaybackEnded`` of the same ``turn`` follows, unless they are stopped.
@@ -83,7 +84,7 @@ class PlaySounds(Effect):
     turn: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Speak(Effect):
     """
     Speak a text; ``PlaybackEnded`` of the same ``turn`` follows, unless it is stopped.
@@ -98,7 +99,7 @@ class Speak(Effect):
     voice: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recognise(Effect):
     """
     Recognise what the party says; ``WordsHeard`` follow until ``StopRecognising``.
@@ -110,28 +111,28 @@ class Recognise(Effect):
     language: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StopRecognising(Effect):
     """Recognise no more."""
 
     leg: LegId
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DetectSpeech(Effect):
     """Listen for the party's voice; ``SpeechStarted`` and ``SpeechEnded`` follow, until ``StopSpeech``."""
 
     leg: LegId
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StopSpeech(Effect):
     """Stop listening for the party's voice."""
 
     leg: LegId
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FillSilence(Effect):
     """Play hold music, or comfort noise, to a party while its agent is silent; None stops it."""
 
@@ -139,21 +140,21 @@ class FillSilence(Effect):
     sound: Literal["music", "noise"] | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlayRingback(Effect):
     """Play the ringing tone to an answered party until ``StopAudio``."""
 
     leg: LegId
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StopAudio(Effect):
     """Stop what is being played to the leg."""
 
     leg: LegId
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SendDigits(Effect):
     """
     Send DTMF digits in the way of the leg's trunk, in RTP or in INFO; ``DigitsSent`` follows.
@@ -168,7 +169,7 @@ class SendDigits(Effect):
     by_api: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RelayDigit(Effect):
     """Forward a digit that came in RTP, where the relay does not: into INFO, and between its threads."""
 
@@ -177,7 +178,7 @@ class RelayDigit(Effect):
     duration_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StartRecording(Effect):
     """Record the leg, what it says and what it hears, into the recording of the call."""
 
@@ -185,14 +186,14 @@ class StartRecording(Effect):
     channels: int = 2
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ControlRecording(Effect):
     """Pause, resume or complete the recording."""
 
     action: Literal["pause", "resume", "stop"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StartMessage(Effect):
     """
     Record what the party of a leg says into a file of its own; ``MessageEnded`` of that ``number`` follows.
@@ -205,35 +206,35 @@ class StartMessage(Effect):
     max_length_s: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StopMessage(Effect):
     """Complete a message."""
 
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DropMessage(Effect):
     """Delete the file of a discarded message."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DetectMachine(Effect):
     """Detect who answered; ``MachineDetected`` follows, and ``GreetingOver`` when it is a machine."""
 
     leg: LegId
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StopDetecting(Effect):
     """Stop the detection of who answered."""
 
     leg: LegId
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EnterConference(Effect):
     """
     Add a leg to a conference of the account, unless it has ``max_members`` already.
@@ -248,7 +249,7 @@ class EnterConference(Effect):
     max_members: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeaveConference(Effect):
     """Remove a leg from its conference, if it is in one."""
 

@@ -1,23 +1,24 @@
 """Effects on routing, timers, money and records."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from callcontrol.calls.effects import Effect
 from callcontrol.calls.events.answers import Timer
 from callcontrol.models import Message, TranscriptSegment
 from callcontrol.models.parties import Party
+from sip.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FindRoute(Effect):
     """Look up gateways to a party; ``RouteFound`` or ``RouteRefused`` follows at once."""
 
     party: Party
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RestGateway(Effect):
     """Put a gateway into cooldown, as its Retry-After demands."""
 
@@ -25,7 +26,7 @@ class RestGateway(Effect):
     rest_s: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Arm(Effect):
     """Start a timer, replacing a running one of the same name."""
 
@@ -33,21 +34,21 @@ class Arm(Effect):
     delay_s: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Disarm(Effect):
     """Stop a timer, if it runs."""
 
     timer: Timer
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExtendReserve(Effect):
     """Extend the reserve of the call to a total; ``ReserveExtended`` or ``ReserveRefused`` follows."""
 
     total_paise: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Save(Effect):
     """
     Write the present state of the record, with an event for the customer if one is named.
@@ -60,21 +61,21 @@ class Save(Effect):
     shown: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeepMessage(Effect):
     """Save a message that a party left, so that it can be fetched like a recording."""
 
     message: Message
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Transcribe(Effect):
     """Add a segment to the transcript of the call."""
 
     segment: TranscriptSegment
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finish(Effect):
     """Write the last state of the call, settle its reserve and publish ``call.completed``."""
 

@@ -1,21 +1,20 @@
 """Effects on the SIP dialogs of the parties."""
 
-from dataclasses import dataclass
-
 from callcontrol.calls.effects import Effect
 from callcontrol.calls.hangup_cause import HangupCause
 from callcontrol.ids import LegId
 from callcontrol.models.parties import Party, RouteAttempt
+from sip.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TakeOffer(Effect):
     """Open the RTP stream of the caller's leg, apply its offer; ``OfferTaken`` or ``LegRefused`` follows."""
 
     leg: LegId
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DialLeg(Effect):
     """Open the RTP stream of the leg and send its INVITE; the codec of ``peer_leg`` is preferred."""
 
@@ -25,7 +24,7 @@ class DialLeg(Effect):
     peer_leg: LegId | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RingLeg(Effect):
     """Send a provisional response to the caller, with our SDP answer when media already flows."""
 
@@ -34,14 +33,14 @@ class RingLeg(Effect):
     early_media: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AnswerLeg(Effect):
     """Answer the caller."""
 
     leg: LegId
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RejectLeg(Effect):
     """Reject the caller with a final response."""
 
@@ -50,7 +49,7 @@ class RejectLeg(Effect):
     cause: HangupCause
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HangUpLeg(Effect):
     """End the leg from our side: BYE when it is answered, CANCEL when we dialled it and it is not."""
 

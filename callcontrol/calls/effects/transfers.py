@@ -1,20 +1,19 @@
 """Effects of transfers and joined calls."""
 
-from dataclasses import dataclass
-
 from callcontrol.calls.effects import Effect
 from callcontrol.ids import CallSid, LegId
 from sip import Replaces
+from sip.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AcceptTransfer(Effect):
     """Accept a party's REFER: its target is being called."""
 
     leg: LegId
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RefuseTransfer(Effect):
     """Reject a party's REFER."""
 
@@ -22,7 +21,7 @@ class RefuseTransfer(Effect):
     status: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TellTransfer(Effect):
     """Send a party a NOTIFY with the progress of its transfer; a final status is the last one."""
 
@@ -30,7 +29,7 @@ class TellTransfer(Effect):
     status: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReferLeg(Effect):
     """Send a party a REFER; ``LegReferred`` follows, several times."""
 
@@ -38,14 +37,14 @@ class ReferLeg(Effect):
     target: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FindPartner(Effect):
     """Look up the call of ours that has a dialog; ``PartnerFound`` or ``PartnerMissing`` follows at once."""
 
     replaces: Replaces
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AskPartner(Effect):
     """Ask another call to drop a leg for ours; ``PartnerReady`` or ``PartnerRefused`` follows."""
 
@@ -53,7 +52,7 @@ class AskPartner(Effect):
     leg: LegId
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AnswerPartner(Effect):
     """Answer ``AskPartner`` of another call with the leg to link with; None refuses."""
 
@@ -61,7 +60,7 @@ class AnswerPartner(Effect):
     leg: LegId | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LinkPartner(Effect):
     """Link a leg with one of another call; the end of either call ends the other."""
 
@@ -70,7 +69,7 @@ class LinkPartner(Effect):
     other: LegId
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PassDigit(Effect):
     """Notify the joined call of a pressed key."""
 
@@ -79,7 +78,7 @@ class PassDigit(Effect):
     in_band: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AdoptLeg(Effect):
     """Make the session of a waiting caller, known by ``token``, a leg of the call."""
 
@@ -87,7 +86,7 @@ class AdoptLeg(Effect):
     token: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RefuseReplacement(Effect):
     """Decline a caller that asks to replace a leg."""
 

@@ -1,18 +1,19 @@
 """Events of an agent on its stream."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Literal
 
 from callcontrol.calls.events import Event
+from sip.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AgentOpened(Event):
     """The agent accepted the connection."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VendorError:
     """Error that the vendor of a speech model reported: its code, and its text."""
 
@@ -20,14 +21,14 @@ class VendorError:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AgentUsage(Event):
     """Units that the vendor of a speech model counted, by name."""
 
     counts: tuple[tuple[str, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AgentRefused(Event):
     """The agent could not be reached within the connect budget; ``reason`` as in ``stream.failed``."""
 
@@ -48,7 +49,7 @@ class AgentExit(Enum):
     """The connection broke."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AgentClosed(Event):
     """The agent's connection has ended; after an ``error`` that is ``final`` another one is of no use."""
 
@@ -58,7 +59,7 @@ class AgentClosed(Event):
     final: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AgentHangup(Event):
     """The agent asks to end its stream, after its queued audio or at once; ``ends_call``: also the call."""
 
@@ -66,7 +67,7 @@ class AgentHangup(Event):
     ends_call: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AgentDigits(Event):
     """The agent asks to send digits to the caller."""
 
@@ -75,7 +76,7 @@ class AgentDigits(Event):
     gap_ms: int = 80
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AgentTransfer(Event):
     """The agent asks to connect the caller to someone else."""
 
@@ -86,28 +87,28 @@ class AgentTransfer(Event):
     headers: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AgentHold(Event):
     """The agent puts the party on hold, or resumes it."""
 
     active: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AgentMute(Event):
     """The agent stops hearing the party, or hears it again."""
 
     active: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AgentRecord(Event):
     """The agent starts, pauses, resumes or completes the recording of the call."""
 
     action: Literal["start", "stop", "pause", "resume"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AgentTranscript(Event):
     """
     Transcript of the agent's or the party's speech; a segment that is not ``final`` may still change.

@@ -1,22 +1,22 @@
 """Answers of routing and the wallet."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum, auto
 
 from callcontrol.calls.events import Event
 from callcontrol.calls.hangup_cause import HangupCause
 from callcontrol.models.parties import RouteAttempt
+from sip.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RouteFound(Event):
     """The gateways through which a party may be dialled, best first; never empty."""
 
     attempts: Sequence[RouteAttempt]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RouteRefused(Event):
     """A party may not be dialled, or there is no gateway to it now."""
 
@@ -24,14 +24,14 @@ class RouteRefused(Event):
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReserveExtended(Event):
     """The wallet now holds this much for the call."""
 
     total_paise: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReserveRefused(Event):
     """The wallet cannot hold more for the call."""
 
@@ -51,7 +51,7 @@ class Timer(IntEnum):
     RECONNECT = auto()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TimerFired(Event):
     """A timer armed by the machine has fired."""
 

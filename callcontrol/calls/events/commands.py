@@ -1,7 +1,6 @@
 """Commands of the API and of the server to an active call."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from callcontrol.calls.events import Event
@@ -9,6 +8,7 @@ from callcontrol.calls.hangup_cause import NORMAL_CLEARING, HangupCause
 from callcontrol.calls.plan import RecordingAction, Step, WebhookFormat, WebhookMethod
 from callcontrol.models import CallStatus, HangupSource
 from callcontrol.models.parties import Party
+from sip.values import frozen
 
 PartyName = Literal["a", "b"]
 """``a`` is the first party of a call, ``b`` the party it talks to, unless that is an agent."""
@@ -16,7 +16,7 @@ PartyName = Literal["a", "b"]
 ListenStatus = Literal["pause", "silence", "resume"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HangupRequested(Event):
     """
     End the call: ordered by the API, by a stopping process, or after an internal error.
@@ -29,7 +29,7 @@ class HangupRequested(Event):
     unanswered: CallStatus = CallStatus.CANCELED
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RedirectRequested(Event):
     """Ask the customer's server for new instructions; the call goes on until it has answered."""
 
@@ -38,14 +38,14 @@ class RedirectRequested(Event):
     format: WebhookFormat = "json"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StepsRequested(Event):
     """Abort the current step, and do these steps instead of it and of the rest of the plan."""
 
     steps: Sequence[Step]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MuteRequested(Event):
     """
     Mute or unmute a party.
@@ -58,14 +58,14 @@ class MuteRequested(Event):
     hears: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ListenRequested(Event):
     """Set what the agent hears: the party, silence, or nothing."""
 
     status: ListenStatus
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordingRequested(Event):
     """Start, pause, resume or complete the recording of the call."""
 
@@ -73,7 +73,7 @@ class RecordingRequested(Event):
     channels: int = 2
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DigitsRequested(Event):
     """Send digits to a party."""
 
@@ -81,7 +81,7 @@ class DigitsRequested(Event):
     digits: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TransferCommand(Event):
     """
     Transfer a party to another one.
@@ -93,7 +93,7 @@ class TransferCommand(Event):
     to: Party
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TimeLimitRequested(Event):
     """Set another time limit, counted from the answer."""
 

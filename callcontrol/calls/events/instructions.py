@@ -1,18 +1,18 @@
 """Instructions for a call, from the customer's server."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from callcontrol.calls.events import Event
 from callcontrol.calls.plan import Step
+from sip.values import frozen
 
 InstructionProblem = Literal[
     "dns", "connect", "tls", "http_status", "timeout", "protocol", "instruction", "limit", "state"
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InstructionsReceived(Event):
     """The customer's server answered; no steps means that it has no instructions."""
 
@@ -20,7 +20,7 @@ class InstructionsReceived(Event):
     steps: Sequence[Step]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InstructionsFailed(Event):
     """
     The customer's server could not be asked, or its instructions are invalid (``instruction``).

@@ -1,21 +1,21 @@
 """Events of a leg's signalling."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 from callcontrol.calls.events import Event
 from callcontrol.calls.hangup_cause import NORMAL_CLEARING, RECOVERY_ON_TIMER_EXPIRE, HangupCause
 from callcontrol.ids import LegId
+from sip.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OfferTaken(Event):
     """The caller's first offer is accepted and has its RTP stream."""
 
     leg: LegId
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LegProgress(Event):
     """A provisional response above 100; a body means early media."""
 
@@ -24,7 +24,7 @@ class LegProgress(Event):
     body: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LegAnswered(Event):
     """The party we dialled answered."""
 
@@ -32,7 +32,7 @@ class LegAnswered(Event):
     body: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LegConfirmed(Event):
     """The caller acknowledged our answer; a body is the answer to our late offer."""
 
@@ -43,7 +43,7 @@ class LegConfirmed(Event):
 FailureKind = Literal["response", "timeout", "transport", "cancelled", "resolve", "full"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LegFailed(Event):
     """
     A leg ended without an answer: one we dialled, or that of a caller whose transport failed.
@@ -61,7 +61,7 @@ class LegFailed(Event):
     cause: HangupCause | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LegCancelled(Event):
     """The caller cancelled before the answer; ``cause`` is that of its Reason header, if any."""
 
@@ -69,7 +69,7 @@ class LegCancelled(Event):
     cause: HangupCause | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LegEnded(Event):
     """
     An answered leg has ended: the party hung up, or its signalling was lost (``clean`` is False).
@@ -89,7 +89,7 @@ class LegEnded(Event):
         return self.cause or NORMAL_CLEARING
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LegOffered(Event):
     """The party offers changed media (hold, resume, codec); an empty body asks for our offer."""
 
@@ -97,7 +97,7 @@ class LegOffered(Event):
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MediaConnected(Event):
     """The party's answer is applied: audio may flow."""
 
@@ -107,7 +107,7 @@ class MediaConnected(Event):
 MediaProblem = Literal["codec", "ports"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LegRefused(Event):
     """The leg can have no media: its SDP has nothing in common with ours, or no RTP port is free."""
 

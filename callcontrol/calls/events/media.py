@@ -1,13 +1,14 @@
 """Events of a leg's media."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from callcontrol.calls.events import Event
 from callcontrol.ids import LegId
+from sip.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DigitReceived(Event):
     """A key was pressed; ``in_band`` is False when it came in signalling (SIP INFO), past the RTP relay."""
 
@@ -17,7 +18,7 @@ class DigitReceived(Event):
     in_band: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlaybackEnded(Event):
     """Playback of ``PlayAudio``, ``PlaySounds`` or ``Speak`` has ended, or is not possible."""
 
@@ -26,14 +27,14 @@ class PlaybackEnded(Event):
     turn: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SpeechStarted(Event):
     """The party has begun to talk."""
 
     leg: LegId
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SpeechEnded(Event):
     """The party is silent, after having talked for ``duration_ms``."""
 
@@ -41,7 +42,7 @@ class SpeechEnded(Event):
     duration_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WordsHeard(Event):
     """The party says this; ``final`` when it has finished, with the recogniser's ``confidence``, 0 to 1."""
 
@@ -51,7 +52,7 @@ class WordsHeard(Event):
     confidence: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LegHeld(Event):
     """The party has put us on hold, or resumed, by a SIP offer."""
 
@@ -59,7 +60,7 @@ class LegHeld(Event):
     active: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DigitsSent(Event):
     """All digits of a ``SendDigits`` are sent, or cannot be sent; ``by_api`` as there."""
 
@@ -69,14 +70,14 @@ class DigitsSent(Event):
     by_api: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlayoutDrained(Event):
     """All queued audio of the agent was played."""
 
     leg: LegId
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MediaSilent(Event):
     """A party that may send has sent no RTP for too long."""
 
@@ -84,7 +85,7 @@ class MediaSilent(Event):
     silent_s: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordingEnded(Event):
     """The recording is complete on disk, or was given up."""
 
@@ -94,7 +95,7 @@ class RecordingEnded(Event):
     problem: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MessageEnded(Event):
     """A message is complete on disk, or was given up; ``number`` is that of its ``StartMessage``."""
 
@@ -105,7 +106,7 @@ class MessageEnded(Event):
     problem: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MachineDetected(Event):
     """Detection result: ``human``, ``machine`` or ``unknown``; its reason, and the time it took."""
 
@@ -115,7 +116,7 @@ class MachineDetected(Event):
     took_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GreetingOver(Event):
     """A machine has ended its greeting and records; ``reason`` is ``beep``, ``silence`` or ``timeout``."""
 
@@ -124,7 +125,7 @@ class GreetingOver(Event):
     at_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConferenceEntered(Event):
     """The leg has joined; it ``waits`` when the conference has not begun."""
 
@@ -132,14 +133,14 @@ class ConferenceEntered(Event):
     waits: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConferenceBegan(Event):
     """The conference that the leg waits for has begun."""
 
     leg: LegId
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConferenceRefused(Event):
     """
     The leg may not join: the conference is full, or the media engine refused it.
@@ -151,7 +152,7 @@ class ConferenceRefused(Event):
     problem: Literal["full", "media", "unavailable"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConferenceOver(Event):
     """The conference is over; the leg has left it."""
 

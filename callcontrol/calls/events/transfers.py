@@ -1,13 +1,12 @@
 """Transfers requested by parties, and joined calls."""
 
-from dataclasses import dataclass
-
 from callcontrol.calls.events import Event
 from callcontrol.ids import CallSid, LegId
 from sip import Replaces, SipUri
+from sip.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TransferRequested(Event):
     """
     A party's REFER: connect the other party elsewhere.
@@ -21,7 +20,7 @@ class TransferRequested(Event):
     local: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LegReferred(Event):
     """NOTIFY progress of a REFER we sent; a final status is the last one."""
 
@@ -29,7 +28,7 @@ class LegReferred(Event):
     status: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReplacementCalled(Event):
     """A caller asks to replace a leg (INVITE with Replaces); it waits under ``token``."""
 
@@ -38,7 +37,7 @@ class ReplacementCalled(Event):
     caller: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartnerFound(Event):
     """The dialog to replace is a leg of another call of the account."""
 
@@ -46,12 +45,12 @@ class PartnerFound(Event):
     leg: LegId
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartnerMissing(Event):
     """The dialog to replace is no leg of any other call of the account."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JoinRequested(Event):
     """Another call asks for the peer of a leg of ours; that leg is to be dropped."""
 
@@ -59,7 +58,7 @@ class JoinRequested(Event):
     leg: LegId
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartnerReady(Event):
     """The other call has dropped its leg: this party of it is to be linked with ours."""
 
@@ -67,12 +66,12 @@ class PartnerReady(Event):
     leg: LegId
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartnerRefused(Event):
     """The other call cannot be joined now."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartnerDigit(Event):
     """The party of the joined call pressed a key; see ``DigitReceived``."""
 
@@ -81,6 +80,6 @@ class PartnerDigit(Event):
     in_band: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartnerGone(Event):
     """The joined call has ended."""

@@ -6,11 +6,12 @@ It is kept in memory like the SIP trace, for recent calls only.
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Final, Literal
 
 from callcontrol.ids import CallSid
+from sip.values import frozen
 
 MAX_CALLS: Final = 500
 """Calls whose entries are kept."""
@@ -21,7 +22,7 @@ EntryKind = Literal["event", "step"]
 """Kind of an entry: an event as webhooks report it, or something that the call does."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JournalEntry:
     """One entry: its time, its name (``call.answered``, ``play``), and what belongs to it."""
 

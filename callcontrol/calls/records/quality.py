@@ -1,6 +1,7 @@
 """Voice quality of a call, from the engine's measurements on its legs."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from operator import attrgetter
 from typing import Any, Final
 
@@ -50,24 +51,29 @@ def call_quality(legs: Mapping[LegId, LegQuality], first: LegId) -> Quality | No
 
 def quality_fields(quality: Quality) -> dict[str, Any]:
     """Return a quality for JSON. ``dataclasses.asdict`` copies each value and takes ten times as long."""
-    fields = _fields(quality)
-    fields["legs"] = [
+    shown = _fields(quality)
+    shown["legs"] = [
         {**_fields(leg), "received": _fields(leg.received), "sent": _fields(leg.sent)} for leg in quality.legs
     ]
-    return fields
+    return shown
 
 
 def _fields(part: Quality | LegQuality | DirectionQuality) -> dict[str, Any]:
-    return dict(zip(part.__slots__, _VALUES[type(part)](part), strict=True))
+    names, values = _PARTS[type(part)]
+    return dict(zip(names, values(part), strict=True))
 
 
 # One C call returns all fields of a part; each call has six parts.
-_VALUES: Final = {part: attrgetter(*part.__slots__) for part in (Quality, LegQuality, DirectionQuality)}
+_PARTS: Final = {
+    part: (names, attrgetter(*names))
+    for part in (Quality, LegQuality, DirectionQuality)
+    for names in [tuple(field.name for field in fields(part))]
+}
 
 
 def stored_quality(stored: Mapping[str, Any]) -> Quality:
     """Read a stored quality; records of earlier versions have no legs."""
-    values = {name: stored[name] for name in Quality.__slots__ if name in stored}
+    values = {name: stored[name] for name in _PARTS[Quality][0] if name in stored}
     values["legs"] = [_stored_leg(leg) for leg in stored.get("legs", ())]
     return Quality(**values)
 

@@ -1,18 +1,18 @@
 """Operations of one transaction: run one after the other, shared by those of one kind, or each apart."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from sqlalchemy.engine import Connection
 
 from callcontrol.database.aio.database import Operation
 from callcontrol.database.errors import is_transient
+from sip.values import frozen
 
 V = TypeVar("V")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shared(Generic[V]):
     """
     Operation that all of its kind in a transaction share, so that they share its statements.
@@ -30,7 +30,7 @@ class Shared(Generic[V]):
         return outcome
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Failed:
     """Outcome of an operation that failed alone."""
 

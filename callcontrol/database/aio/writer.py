@@ -172,6 +172,8 @@ class Writer:
         self._changed.add(source)
         if urgency == "now":
             self._ask_sources()
+        elif urgency == "lazy" and self._lazy is not None:
+            pass  # What is scheduled comes no later.
         elif not self._sources_due and self._task is not None:
             loop = asyncio.get_running_loop()
             settings = self._settings

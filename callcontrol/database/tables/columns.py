@@ -54,5 +54,10 @@ def partial_index(
     where: sa.ColumnElement[bool] | sa.TextClause | None,
     unique: bool = False,
 ) -> sa.Index:
-    """Index of the rows that meet a condition; of all rows for None."""
-    return sa.Index(name, *columns, unique=unique, sqlite_where=where, postgresql_where=where)
+    """
+    Index of the rows that meet a condition; of all rows for None.
+
+    Migrations make it so on both databases. Its condition on PostgreSQL is not named here, as that would load
+    the dialect, which a server on SQLite does not need.
+    """
+    return sa.Index(name, *columns, unique=unique, sqlite_where=where)

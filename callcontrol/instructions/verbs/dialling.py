@@ -44,8 +44,11 @@ def read_dial(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequenc
     kind = targets[0].get("type", "phone")
     if kind == "conference":
         return _dial_conference(values, path, verb, targets[0])
-    key = "sip_uri" if kind == "sip" else "number"
-    target = values.target(f"{path}.target[0].{key}", targets[0].get(key))
+    key = {"sip": "sip_uri", "browser": "identity"}.get(str(kind), "number")
+    given = targets[0].get(key)
+    if kind == "browser" and isinstance(given, str):
+        given = f"browser:{given}"
+    target = values.target(f"{path}.target[0].{key}", given)
     ring_s = values.seconds(path, verb, "timeout", 60.0, *_RING_S)
     limit_s = values.seconds(path, verb, "time_limit", 0.0, 1.0, _MAX_TALK_S)
     headers = _headers(values, f"{path}.headers", verb.get("headers"))

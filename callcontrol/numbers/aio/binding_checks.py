@@ -35,7 +35,7 @@ async def binding_errors(
     if binding.target == "model":
         url = choice_of(binding).url
         errors += url_errors(destinations.check_url, "model.url", url, schemes=STREAM_SCHEMES)
-    if binding.target == "forward":
+    if binding.target in ("forward", "browser"):
         errors += await _after_miss(
             lambda: _forward_errors(account_sid, binding, directory, allowed_countries, phone_number_id),
             directory,
@@ -99,6 +99,8 @@ def _forward_errors(
         account_sid, caller_id, directory, phone_number_id
     ):
         errors.append(FieldError("caller_id", "must be passthrough or a registered number of the account"))
+    if binding.target == "browser":
+        return errors
     has_gateway = partial(directory.has_gateway, account_sid)
     return errors + forward_to_errors(binding.forward_to or "", allowed_countries, has_gateway)
 

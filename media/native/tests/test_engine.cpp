@@ -104,6 +104,36 @@ TEST_CASE("codecs and event types are translated between linked streams") {
     CHECK(event->stream == a->id());
 }
 
+TEST_CASE("a static payload type is heard by its own law, whichever was agreed") {
+    // The greatest sample in either law.
+    struct Loud {
+        std::uint8_t payload_type;
+        std::uint8_t code;
+    };
+    constexpr Loud loud[] = {{0, 0x80}, {8, 0xAA}};
+    for (const dsp::Law agreed : {dsp::Law::mu, dsp::Law::a}) {
+        CAPTURE(static_cast<int>(agreed));
+        Bench bench;
+        Peer left;
+        Peer right;
+        auto a = bench.open();
+        auto b = bench.open(a.get());
+        a->connect(towards(left.udp_port(), agreed));
+        b->connect(towards(right.udp_port()));
+        a->link(*b);
+        std::uint16_t sequence = 0;
+        for (const Loud& packet : loud) {
+            CAPTURE(int{packet.payload_type});
+            left.send(a->udp_port(), header(++sequence, packet.payload_type), codes(packet.code));
+            const auto heard = right.hear();
+            REQUIRE(heard);
+            std::int16_t sample = 0;
+            dsp::decode(dsp::Law::mu, {heard->payload.data(), 1}, &sample);
+            CHECK(sample == doctest::Approx(32124).epsilon(0.03));
+        }
+    }
+}
+
 TEST_CASE("a stream linked to itself echoes") {
     Bench bench;
     Peer peer;

@@ -49,8 +49,8 @@ struct Bridge {
     std::size_t said = 0;
 };
 
-/// Median of the levels of all 50 ms against the level that was sent. A machine that stalls loses packets: they
-/// leave holes, and ADPCM and Opus are too loud or too quiet after them.
+/// Median of the levels of all 50 ms against the level that was sent. A machine that stalls loses packets:
+/// they leave holes, and ADPCM and Opus are too loud or too quiet after them.
 double level_db(std::span<const std::int16_t> heard, const Format& format) {
     const std::size_t window = format.rate_hz() / 20;
     std::vector<double> amplitudes;

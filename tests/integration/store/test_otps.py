@@ -208,6 +208,10 @@ async def test_whose_password_it_is(stage: Stage) -> None:
         with pytest.raises(NotFound):
             await act(stage.account_sid, new_id())
     assert (await stage.otp.list(stranger.account_sid, OtpFilter(), 1, 20)).total == 0
+    ever = Period(date.min, date.max)
+    assert [
+        (await stage.otp.stats(sid, ever)).total for sid in (stranger.account_sid, stage.account_sid)
+    ] == [0, 1]
     assert (await stage.otp.verify(stage.account_sid, otp_id, CODE)).verified
 
 

@@ -1,5 +1,6 @@
 """Whole calls between two user agents, and how they end (RFC 3261 13 to 15)."""
 
+import asyncio
 import gc
 
 import pytest
@@ -18,6 +19,7 @@ from sip import (
     parse_message,
 )
 from sip.aio import InboundSession, UserAgentSettings
+from sip.aio.transport import Address
 from tests.support.sip_agents import OTHER_SDP, SDP
 from tests.support.sip_network import break_connection
 from tests.support.sip_stage import ALICE, BOB, RAW, Stage, make_stage
@@ -44,6 +46,30 @@ async def test_a_call_from_ringing_to_the_callers_bye(stage: Stage, transport: s
     assert alice.events[-1] == Ended("local", "bye", 'Q.850;cause=16;text="Normal"')
     assert bob.events[-1] == Ended("remote", "bye", 'Q.850;cause=16;text="Normal"')
     assert alice.names.count("Ended") == bob.names.count("Ended") == 1
+    stage.finish()
+
+
+async def test_a_bye_that_was_lost_is_waited_for(stage: Stage) -> None:
+    byes: list[bytes] = []
+
+    def drop(data: bytes, source: Address, target: Address) -> bool:
+        if data.startswith(b"BYE "):
+            byes.append(data)
+        return len(byes) == 1
+
+    stage.network.drop = drop
+    alice = stage.alice.call(BOB)
+    stage.advance()
+    assert not await stage.alice.ua.wait_without_sessions(0.0), "the call is up"
+    alice.session.hangup()
+    stage.advance()
+    assert alice.names[-1] == "Ended"
+    waiting = asyncio.create_task(stage.alice.ua.wait_without_sessions(60.0))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    stage.advance(0.6)
+    assert await waiting
+    assert len(byes) == 2 and stage.bob.inbound[0].events[-1] == Ended("remote", "bye")
     stage.finish()
 
 

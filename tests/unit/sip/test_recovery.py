@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from sip import Answered, Confirmed, Credentials, Ended, Failed, ParseError, Request
-from sip.recovery import CSEQ_MARGIN
 from tests.support.sip_agents import SDP, Agent, RawPeer
 from tests.support.sip_stage import ALICE, RAW, Stage, make_stage
 
@@ -21,6 +20,8 @@ UP = {
     "target": "sip:c@d",
 }
 REASON = 'Q.850;cause=41;text="CRASH"'
+# So many keys and refreshes of a long call may have been sent since it was saved.
+UNSAVED = 500
 
 
 async def reborn(stage: Stage, agent: Agent) -> Agent:
@@ -67,7 +68,7 @@ async def test_the_sequence_numbers_leave_room_for_requests_that_were_not_saved(
     stage = await make_stage()
     raw, invite, again = await ended_by_the_next(stage)
     [bye] = raw.requests("BYE")
-    assert bye.cseq.number == invite.cseq.number + CSEQ_MARGIN + 1
+    assert bye.cseq.number > invite.cseq.number + UNSAVED
     assert (bye.call_id, bye.from_.tag, bye.to.tag) == (invite.call_id, invite.from_.tag, "peer")
     raw.respond(bye, 200)
     stage.alice = again

@@ -9,6 +9,7 @@ from media.aio import AgentTap, RtpStream
 from media.audio import Clip
 from media.sdp import LocalMedia, Negotiated, SessionDescription
 from media.types import RemoteMedia
+from sip.values import frozen
 
 
 class MediaRefusal(Exception):
@@ -28,7 +29,7 @@ class MediaRefusal(Exception):
 _NOTHING: Final = Clip(b"")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MediaSettings:
     """
     Media settings of all calls.

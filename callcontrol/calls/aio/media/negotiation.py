@@ -27,7 +27,7 @@ from media.sdp import (
     remember,
     revise,
 )
-from media.types import SrtpUse
+from media.types import SrtpKey, SrtpUse
 
 _SRTP: Final[dict[MediaEncryption, SrtpUse]] = {"off": "off", "sdes": "optional", "require": "required"}
 
@@ -114,9 +114,11 @@ class Descriptions:
             self._connect(media, offer, negotiated)
             media.ours = negotiated.answer
 
-    def apply_answer(self, leg: LegId, body: bytes) -> None:
+    def apply_answer(self, leg: LegId, body: bytes, key: SrtpKey | None = None) -> None:
         """
         Apply the answer to our offer; an answer without a body confirms an earlier one.
+
+        Our side sends with ``key`` in place of the offered one, if there is one: that of a handshake.
 
         Raises:
             MediaRefusal: The answer does not match the offer.
@@ -133,6 +135,8 @@ class Descriptions:
             return
         offer = media.offer or media.ours
         assert offer is not None
+        if key is not None:
+            media.policy = replace(media.policy, srtp_keys=(key,))
         try:
             negotiated = accept_answer(offer, answer)
         except NegotiationError as error:
@@ -172,6 +176,8 @@ class Descriptions:
         remote = negotiated.remote
         if media.policy.dtmf_type == "tones":
             remote = replace(remote, dtmf_tones=True)
+        if media.policy.srtp_keys:
+            remote = replace(remote, srtp_send=media.policy.srtp_keys[0])
         try:
             media.stream.connect(remote)
         except InvalidMedia as error:

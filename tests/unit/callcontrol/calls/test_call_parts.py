@@ -90,6 +90,15 @@ def test_records_without_an_end_get_one(direction: Direction) -> None:
     assert (ringing.status, ringing.duration_sec) == (CallStatus.FAILED, 0)
 
 
+@pytest.mark.parametrize(
+    ("answered_for_s", "duration_sec"), [(None, 0), (0.0, 0), (0.49, 0), (0.5, 1), (59.51, 60), (60.49, 60)]
+)
+def test_the_duration_is_that_of_the_nearest_second(answered_for_s: float | None, duration_sec: int) -> None:
+    record = make_record()
+    write_end(record, ending_of(Hangup()), NOW, answered_for_s=answered_for_s)
+    assert record.duration_sec == duration_sec
+
+
 def message(call_id: str, at: float, text: bytes = b"SIP/2.0 200 OK\r\n") -> TraceRecord:
     return TraceRecord(at, "in", Listen("udp", "127.0.0.1"), ("127.0.0.1", 5060), text, call_id)
 

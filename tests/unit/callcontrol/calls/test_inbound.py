@@ -189,7 +189,7 @@ def test_how_another_accounts_carrier_writes_numbers_takes_no_calls_away() -> No
         made = arrival(
             routes, source=("127.0.0.1", origin_first), request_user="918047491899", to_user="918047491899"
         )
-        assert (made.account.account_sid, made.number.number) == (ACCOUNT_SID, OWN_NUMBER)
+        assert (made.account.account_sid, made.to) == (ACCOUNT_SID, OWN_NUMBER)
 
 
 def test_a_number_enrolled_for_masking_goes_by_its_caller() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,6 +30,11 @@ def test_a_message_goes_through_all_states_in_their_order() -> None:
 
 def test_what_was_read_had_been_delivered() -> None:
     assert run(["read", "delivered", "sent"]) == ["queued", "sent", "delivered", "read"]
+
+
+@pytest.mark.parametrize("reached", [["sent"], ["delivered"], ["sent", "delivered"]])
+def test_a_receipt_of_reading_passes_what_was_not_told(reached: list[str]) -> None:
+    assert run([*reached, "read"]) == ["queued", "sent", "delivered", "read"]
 
 
 def test_what_arrived_has_not_failed() -> None:

@@ -164,11 +164,11 @@ class TestReceiving:
         routes = directory(carrier)
         routes.put(numbers=[make_number("+918047491800", phone_number_id="pilot")])
         arrival = self.receive(routes, request_uri=SipUri.parse("sip:918047491800@127.0.0.1"))
-        assert isinstance(arrival, Arrival) and arrival.number.number == OWN_NUMBER
+        assert isinstance(arrival, Arrival) and arrival.to == OWN_NUMBER
         plain = directory(make_carrier())
         plain.put(numbers=[make_number("+918047491800", phone_number_id="pilot")])
         arrival = self.receive(plain, request_uri=SipUri.parse("sip:918047491800@127.0.0.1"))
-        assert isinstance(arrival, Arrival) and arrival.number.number == "+918047491800"
+        assert isinstance(arrival, Arrival) and arrival.to == "+918047491800"
 
 
 def test_networks_of_ipv6() -> None:

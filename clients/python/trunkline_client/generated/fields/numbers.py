@@ -84,4 +84,5 @@ class BindNumberFields(TypedDict):
     agent_id: NotRequired[str | None]
     workspace_id: NotRequired[str | None]
     language: NotRequired[str | None]
+    identity: NotRequired[str | None]
     model: NotRequired[shared.ModelFields | None]

@@ -13,6 +13,7 @@ class CreatePhoneTokenFields(TypedDict):
     identity: str
     from_: NotRequired[str | None]
     may_call: NotRequired[list[str]]
+    receives_calls: NotRequired[bool]
     ttl_seconds: NotRequired[int]
 
 
@@ -41,3 +42,19 @@ class RestartBrowserCallFields(TypedDict):
     """
 
     sdp: str
+
+
+class AnswerBrowserCallFields(TypedDict):
+    """
+    Fields of `webrtc.answer_browser_call`.
+    """
+
+    sdp: str
+
+
+class OpenPhoneEventsFields(TypedDict):
+    """
+    Fields of `webrtc.open_phone_events`.
+    """
+
+    identity: NotRequired[str | None]

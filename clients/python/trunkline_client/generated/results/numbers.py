@@ -21,7 +21,7 @@ class Deregistered(Result):
         bool, Field(description='Same value as carrier_registered.')
     ]
     inbound_bound: bool
-    inbound_target: Literal['voice_agent', 'webhook', 'media_stream', 'model', 'forward', 'masking', 'missed_call'] | None
+    inbound_target: Literal['voice_agent', 'webhook', 'media_stream', 'model', 'forward', 'browser', 'masking', 'missed_call'] | None
     agent_id: str | None = None
     workspace_id: str | None = None
     status: Literal['deregistered']
@@ -73,7 +73,7 @@ class PhoneNumber(Result):
             description='While a renewal is unpaid: when the number is suspended, or then released.'
         ),
     ]
-    inbound_target_type: Literal['none', 'voice_agent', 'webhook', 'media_stream', 'model', 'forward', 'masking', 'missed_call']
+    inbound_target_type: Literal['none', 'voice_agent', 'webhook', 'media_stream', 'model', 'forward', 'browser', 'masking', 'missed_call']
     created_at: datetime
     updated_at: datetime
 
@@ -103,6 +103,6 @@ class Wiring(Result):
         bool, Field(description='Same value as carrier_registered.')
     ]
     inbound_bound: bool
-    inbound_target: Literal['voice_agent', 'webhook', 'media_stream', 'model', 'forward', 'masking', 'missed_call'] | None
+    inbound_target: Literal['voice_agent', 'webhook', 'media_stream', 'model', 'forward', 'browser', 'masking', 'missed_call'] | None
     agent_id: str | None = None
     workspace_id: str | None = None

@@ -15,7 +15,13 @@ class BrowserCall(Result):
     """
 
     call_sid: Annotated[
-        str, Field(description='The inbound call, once the browser has connected.')
+        str,
+        Field(
+            description='Of a browser that calls: the inbound call, once the browser has connected.'
+        ),
+    ]
+    direction: Annotated[
+        Literal['outgoing', 'incoming'], Field(description='As the browser sees it.')
     ]
     from_: Annotated[str, Field(alias='from')]
     to: str
@@ -31,7 +37,13 @@ class NewBrowserCall(Result):
     """
 
     call_sid: Annotated[
-        str, Field(description='The inbound call, once the browser has connected.')
+        str,
+        Field(
+            description='Of a browser that calls: the inbound call, once the browser has connected.'
+        ),
+    ]
+    direction: Annotated[
+        Literal['outgoing', 'incoming'], Field(description='As the browser sees it.')
     ]
     from_: Annotated[str, Field(alias='from')]
     to: str
@@ -53,4 +65,5 @@ class PhoneToken(Result):
     identity: str
     from_: Annotated[str | None, Field(alias='from')]
     may_call: list[str]
+    receives_calls: bool
     expires_at: datetime

@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 from callcontrol.database.statements import CLOCK_US
 from callcontrol.errors import NodesTooOld, SchemaTooNew
 
-HEAD: Final = "0041"
+HEAD: Final = "0038"
 """Newest revision; a test compares it with the migration scripts."""
 
 OLDEST: Final = "0037"
@@ -26,8 +26,9 @@ TURN: Final = 0x7472756E6B77
 
 # An arbitrary number, equal in every process that migrates the database.
 _LOCK: Final = 0x7472_6B6C
-_VERSIONS: Final = "0041"
+_VERSIONS: Final = "0038"
 """Revision from which on a database knows the versions of its nodes, and the oldest that runs on it."""
+_BEFORE_VERSIONS: Final = "0037"
 _NODES: Final = "0028"
 
 # Whoever needs a table that is being migrated waits for the migration, and it for whoever reads the table.
@@ -52,7 +53,9 @@ def upgrade(connection: Connection, revision: str = "head") -> None:
     if revision == "head" and found == HEAD:
         return
     if connection.dialect.name == "postgresql":
-        _spare_others(connection, found)
+        _wait_in_turn(connection)
+        if found is not None and found >= _NODES:
+            _exclude_older(connection, found)
     _alembic(connection, "upgrade", revision)
     if revision == "head":
         _write_oldest(connection)
@@ -89,29 +92,36 @@ def _start_on_newer(connection: Connection, found: str) -> None:
     log.warning("the database has the schema %s of a newer version, on which this one (%s) runs", found, HEAD)
 
 
-def _spare_others(connection: Connection, found: str | None) -> None:
+def _wait_in_turn(connection: Connection) -> None:
     """
     Wait for the turn to write, and keep the migration from making nodes that go on wait for long.
 
     In turn no transaction of a writer is in progress, with whose row locks those of the migration could
     deadlock. A lock that is not had in time ends the migration, which is then repeated.
-
-    Raises:
-        NodesTooOld: A node runs that could not go on.
     """
     connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": TURN})
     connection.execute(sa.text(f"SET LOCAL lock_timeout = {_LOCK_TIMEOUT_MS}"))
-    if found is None or found < _NODES:
-        return
-    # Nodes that do not say so know the schema that they started with, which is at most the present one.
-    known = "coalesce(schema_revision, :found)" if found >= _VERSIONS else ":found"
-    living = sa.text(
-        f"SELECT node FROM nodes WHERE lease_until > {CLOCK_US} AND adopted_by IS NULL AND {known} < :oldest"
-        " ORDER BY node"
-    )
-    nodes = connection.scalars(living, {"found": found, "oldest": OLDEST}).all()
+
+
+def _exclude_older(connection: Connection, found: str) -> None:
+    """
+    Check that no node lives whose version could not go on, and fence those whose lease is over.
+
+    Raises:
+        NodesTooOld: One lives.
+    """
+    # A node that does not say what it knows is from before there was a place for it.
+    known = f"coalesce(schema_revision, '{_BEFORE_VERSIONS}')" if found >= _VERSIONS else ":found"
+    too_old = f"adopted_by IS NULL AND {known} < :oldest"
+    values = {"oldest": OLDEST} if found >= _VERSIONS else {"oldest": OLDEST, "found": found}
+    living = sa.text(f"SELECT node FROM nodes WHERE {too_old} AND lease_until > {CLOCK_US} ORDER BY node")
+    nodes = connection.scalars(living, values).all()
     if nodes:
         raise NodesTooOld(nodes)
+    # They may be alive, and only cut off from the database: they would renew their leases and go on.
+    connection.execute(
+        sa.text(f"UPDATE nodes SET incarnation = incarnation || '-over' WHERE {too_old}"), values
+    )
 
 
 def _write_oldest(connection: Connection) -> None:

@@ -29,6 +29,8 @@ _LOCKED_OUT: Final = ("55P03", "40P01")
 """SQLSTATEs for a lock that was not had in time, and for a deadlock."""
 _MIGRATION_ATTEMPTS: Final = 100
 _MIGRATION_PAUSE_S: Final = 0.5
+_MIGRATION_STOPPED_MS: Final = 60_000
+"""As above, for a migration: it computes between statements, and everybody who writes waits for it."""
 
 _NO_SUCH_TRANSACTION: Final = "22023"
 """SQLSTATE for a transaction number that was never used."""
@@ -211,7 +213,13 @@ class Postgres(Database):
         """
         # No statement has a limit: an index of a large table takes its time.
         engine = create_async_engine(
-            self._engine.url, poolclass=NullPool, connect_args={"timeout": _TIMEOUT_S}
+            self._engine.url,
+            hide_parameters=True,
+            poolclass=NullPool,
+            connect_args={
+                "timeout": _TIMEOUT_S,
+                "server_settings": {"idle_in_transaction_session_timeout": str(_MIGRATION_STOPPED_MS)},
+            },
         )
         attempts = 0
         while True:

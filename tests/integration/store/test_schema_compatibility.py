@@ -8,11 +8,14 @@ from functools import partial
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.util import await_only
 
 from callcontrol.aio.tokens import new_id
 from callcontrol.bootstrap.aio.services import Storage, StorageSettings
 from callcontrol.database import schema
 from callcontrol.database.aio.database import Database
+from callcontrol.database.aio.postgres import Postgres
 from callcontrol.errors import NodesTooOld, SchemaTooNew
 from callcontrol.nodes import store
 from callcontrol.nodes.lease import Node
@@ -64,27 +67,41 @@ async def test_a_migration_says_what_runs_on_it(empty_url: str) -> None:
     await database.close()
 
 
-def node(name: str, schema_revision: str | None, lease_s: int, connection: Connection) -> None:
+def node(name: str, schema_revision: str | None, lease_s: int, connection: Connection) -> Node:
     """Add the row of a node whose program knows a schema."""
-    assert store.join(connection, Node(name, new_id(), "", "", 0.0), lease_s)
+    made = Node(name, new_id(), "", "", 0.0)
+    assert store.join(connection, made, lease_s)
     values = {"revision": schema_revision, "node": name}
     connection.execute(sa.text("UPDATE nodes SET schema_revision = :revision WHERE node = :node"), values)
+    return made
+
+
+async def shared(url: str, *, migrate: bool = True) -> Postgres:
+    """Open a database that has leases."""
+    database = await Database.open(url, migrate=migrate)
+    assert database.shared is not None
+    return database.shared
 
 
 async def test_no_migration_under_nodes_that_would_not_go_on(
     postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nodes that are too old are named, and those that are dead or know enough are not."""
-    url = await postgres.url()
-    database = await Database.open(url)
-    for name, revision, lease_s in (
-        ("old", "0040", 600),
-        ("silent", None, 600),
-        ("new", LATER, 600),
-        ("dead", "0040", -1),
-    ):
-        await database.write(partial(node, name, revision, lease_s))
-    later = str(int(schema.HEAD) + 1)
+    """
+    Nodes that are too old are named, and those that are dead or know enough are not. One whose lease is over
+    may be cut off alone: it does not get its lease back.
+    """
+    database = await shared(await postgres.url())
+    made = {
+        name: await database.write(partial(node, name, revision, lease_s))
+        for name, revision, lease_s in (
+            ("old", schema.HEAD, 600),
+            ("silent", None, 600),
+            ("new", LATER, 600),
+            ("old-and-cut-off", schema.HEAD, -1),
+            ("new-and-cut-off", LATER, -1),
+        )
+    }
+    later = f"{int(schema.HEAD) + 1:04}"
     monkeypatch.setattr(schema, "HEAD", LATER)
     monkeypatch.setattr(schema, "OLDEST", later)
     with pytest.raises(NodesTooOld, match="the version of old, silent does not run on it"):
@@ -92,7 +109,53 @@ async def test_no_migration_under_nodes_that_would_not_go_on(
     for name in ("old", "silent"):
         await database.write(partial(execute, f"DELETE FROM nodes WHERE node = '{name}'"))
     await database.migrate()
+    for name, goes_on in (("new", True), ("old-and-cut-off", False), ("new-and-cut-off", True)):
+        renewal = partial(store.renew, node=made[name], url="", lease_s=600)
+        assert await database.write_lease(renewal) is goes_on, name
     await database.close()
+
+
+async def test_a_node_that_does_not_say_its_version_is_from_before(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a node is too old for what does not run beside it, though the database has been migrated since."""
+    database = await shared(await postgres.url())
+    await database.write(partial(node, "silent", None, 600))
+    head = schema.HEAD
+    monkeypatch.setattr(schema, "HEAD", LATER)
+    monkeypatch.setattr(schema, "OLDEST", head)
+    with pytest.raises(NodesTooOld, match="the version of silent does not run on it"):
+        await database.migrate()
+    monkeypatch.setattr(schema, "OLDEST", BEFORE)
+    await database.migrate()
+    await database.close()
+
+
+async def test_a_migration_whose_process_stops_holds_nobody_up(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PostgreSQL undoes a migration of which it hears no more, as when its machine is lost; others write."""
+    monkeypatch.setattr("callcontrol.database.aio.postgres._MIGRATION_STOPPED_MS", 200)
+    url = await postgres.empty_url()
+    migrating, other = [await shared(url, migrate=False) for _ in range(2)]
+    began, never = asyncio.Event(), asyncio.Event()
+
+    def stops(connection: Connection, action: str, revision: str) -> None:
+        execute("CREATE TABLE half_done (thing text)", connection)
+        began.set()
+        await_only(never.wait())
+
+    monkeypatch.setattr(schema, "_alembic", stops)
+    migration = asyncio.create_task(migrating.migrate())
+    await began.wait()
+    tables = "SELECT count(*) FROM pg_tables WHERE tablename = 'half_done'"
+    assert await other.write(lambda connection: connection.scalar(sa.text(tables))) == 0
+    assert not migration.done()
+    never.set()
+    with pytest.raises(DBAPIError):
+        await migration
+    await other.close()
+    await migrating.close()
 
 
 async def test_a_migration_lets_whoever_needs_a_table_go_on(

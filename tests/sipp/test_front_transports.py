@@ -63,6 +63,7 @@ def fronted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fronted]:
     front = Front(directory / "front", tls=tls_files(directory / "tls", authority), nodes_by_address=True)
     environment = {
         "TRUNKLINE_TRUSTED_SOURCES": "127.0.0.1/32",
+        "TRUNKLINE_SIP_MIN_SE": "2",
         "TRUNKLINE_SIP_FRONTS": f"{front.host}/32",
         "TRUNKLINE_SIP_OUTBOUND_PROXY": f"sip:{front.address};transport=tcp",
     }
@@ -132,6 +133,25 @@ def test_a_carrier_is_known_by_its_certificate(fronted: Fronted) -> None:
     exchange.finish(callee)
     [call], _ = exchange.calls(per_page=1)
     assert call["carrier_sid"] == carrier_sid
+    exchange.assert_clean()
+
+
+def test_a_session_is_refreshed_over_tls(fronted: Fronted) -> None:
+    """
+    The caller's Contact, in its INVITE and in its answers, leads nowhere: both re-INVITEs of the server reach
+    it on the connection that it opened.
+    """
+    exchange = fronted.exchange
+    exchange.server.add_carrier(
+        "refreshed", "tls:192.0.2.78:5061", inbound=True, certificate_name="timer.example.org"
+    )
+    callee_port = free_port()
+    exchange.server.add_carrier("refreshed-callees", f"udp:{CALLEES}:{callee_port}", outbound=True)
+    exchange.bind({"target": "forward", "forward_to": f"sip:callee@{CALLEES}:{callee_port}"})
+    callee = exchange.callee(port=callee_port, extra=f"-i {CALLEES}")
+    proof = fronted.authority.issue("timer", hosts=["timer.example.org"])
+    fronted.call_by_tls("127.0.0.49", "timer_uac_unreachable.xml", proof)
+    exchange.finish(callee)
     exchange.assert_clean()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -10,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.faults import reports
-from tests.faults.lengths import RTP_PORTS, SOAK, count, progress, seconds
+from tests.faults.lengths import SOAK, count, progress, seconds
 from tests.faults.oracle.evidence import Evidence, Leg
 from tests.faults.oracle.explain import assert_nothing_lost
-from tests.faults.oracle.stage import OracleStage
+from tests.faults.oracle.fronted_stage import FrontedStage
 from tests.faults.test_fronted_nodes import carries_calls
-from tests.support.kamailio import KAMAILIO, Front
+from tests.support.kamailio import KAMAILIO
 from tests.support.other_version import NextVersion, make_next_version
 from tests.support.postgres import PostgresServer, running_postgres
 from tests.support.server_process import ServerProcess
@@ -36,7 +35,6 @@ _HOLD_S = (2.0, 8.0)
 # Far ends send a packet each 0.2 s; a machine with more to do than it can delays whole processes.
 _SILENCE_S = 1.0 if SOAK else 5.0
 _SET_UP_S = 2.5 if SOAK else 10.0
-_SECRET_KEY = base64.b64encode(bytes(range(32))).decode()
 _ADDITIONS = (
     "ALTER TABLE calls ADD COLUMN next_note text",
     "ALTER TABLE wallets ADD COLUMN next_limit bigint NOT NULL DEFAULT 0",
@@ -55,48 +53,14 @@ async def database_url(postgres: PostgresServer) -> str:
     return await postgres.url()
 
 
-class FrontedStage(OracleStage):
-    """The oracle's stage with a front, by which its far ends call, and a second node "b" behind it."""
-
-    def __init__(self, directory: Path, database_url: str) -> None:
-        # The far ends call 127.0.0.1.
-        self.front = Front(directory / "front", "127.0.0.1")
-        shared = {
-            "TRUNKLINE_DATABASE_URL": database_url,
-            "TRUNKLINE_SECRET_KEY": _SECRET_KEY,
-            "TRUNKLINE_SIP_FRONTS": "127.0.0.1/32",
-            "TRUNKLINE_SIP_OUTBOUND_PROXY": self.front.address,
-            "TRUNKLINE_MAX_CPS": "1000",
-        }
-        super().__init__(directory, {**shared, "TRUNKLINE_NODE": "a"}, far_sip_port=self.front.port)
-        self.b = ServerProcess(
-            directory / "b", environment={**shared, "TRUNKLINE_NODE": "b"}, rtp_ports=RTP_PORTS
-        )
-
-    def __enter__(self) -> FrontedStage:
-        with self.b.starting(), self.front:
-            self.front.start([f"sip:127.0.0.1:{node.sip_port}" for node in (self.server, self.b)])
-            super().__enter__()
-        self.front.start([f"sip:127.0.0.1:{node.sip_port}" for node in (self.server, self.b)])
-        return self
-
-    def __exit__(self, *reason: object) -> None:
-        super().__exit__(*reason)  # type: ignore[arg-type]  # As it came.
-        if self.b.process is not None and self.b.process.poll() is None:
-            self.b.stop() if reason[0] is None else self.b.kill()
-        self.front.stop()
-
-    def upgrade(self, node: ServerProcess, program: Path) -> NextVersion:
-        """Drain a node and start the version in a folder in its place, and wait until it carries calls."""
-        status = node.stop()
-        assert status == 0, node.log()[-4000:]
-        upgraded = NextVersion(node, program)
-        upgraded.start()
-        self.wait(partial(carries_calls, upgraded), "the upgraded node gets no calls", 3 * PATIENCE_S)
-        return upgraded
-
-    def _calls_left(self) -> bool:
-        return super()._calls_left() or bool(self.b.metric("trunkline_calls_active"))
+def upgrade(stage: FrontedStage, node: ServerProcess, program: Path) -> NextVersion:
+    """Drain a node and start the version in a folder in its place, and wait until it carries calls."""
+    status = node.stop()
+    assert status == 0, node.log()[-4000:]
+    upgraded = NextVersion(node, program)
+    upgraded.start()
+    stage.wait(partial(carries_calls, upgraded), "the upgraded node gets no calls", 3 * PATIENCE_S)
+    return upgraded
 
 
 def test_an_upgrade_of_both_nodes_loses_nothing(tmp_path: Path, database_url: str) -> None:
@@ -111,8 +75,8 @@ def test_an_upgrade_of_both_nodes_loses_nothing(tmp_path: Path, database_url: st
         for node in (stage.server, stage.b):
             stage.wait(partial(carries_calls, node), "calls do not come up")
         for number in range(1, _ROUNDS + 1):
-            stage.b = stage.upgrade(stage.b, program)
-            stage.server = stage.upgrade(stage.server, program)
+            stage.b = upgrade(stage, stage.b, program)
+            stage.server = upgrade(stage, stage.server, program)
             progress(f"upgrade {number} of {_ROUNDS}: {stage.far.counts()}")
         stage.end_calls()
         evidence = stage.evidence()

@@ -72,7 +72,7 @@ def test_a_call_that_is_named_keeps_its_name() -> None:
 
 
 def test_a_connection_that_breaks_on_its_return_is_one_line(lines: io.StringIO) -> None:
-    """What SQLAlchemy logs with a traceback, of a failure that others tell of, is one line with the reason."""
+    """What SQLAlchemy logs with a traceback, of a failure that others report, is one line with the reason."""
     engine = sa.create_engine("sqlite://", poolclass=QueuePool)
 
     def breaks(*_: object) -> None:

@@ -48,7 +48,10 @@ def upgrade(connection: Connection, revision: str = "head") -> None:
     _exclude_others(connection)
     found = current(connection)
     if found is not None and found > HEAD:
-        _start_on_newer(connection, found)
+        _require_allowed(connection, found)
+        log.warning(
+            "the database has the schema %s of a newer version, on which this one (%s) runs", found, HEAD
+        )
         return
     if revision == "head" and found == HEAD:
         return
@@ -67,6 +70,23 @@ def downgrade(connection: Connection, revision: str) -> None:
     _alembic(connection, "downgrade", revision)
 
 
+def is_settled(connection: Connection) -> bool:
+    """
+    Return False while PostgreSQL is migrated; otherwise no migration begins before this transaction ends.
+
+    A node that is entered in the database afterwards is seen by the next migration.
+
+    Raises:
+        SchemaTooNew: A migration was made since this program started, and it does not run on that.
+    """
+    if not connection.scalar(sa.text("SELECT pg_try_advisory_xact_lock_shared(:key)"), {"key": _LOCK}):
+        return False
+    found = current(connection)
+    if found is not None and found > HEAD:
+        _require_allowed(connection, found)
+    return True
+
+
 def current(connection: Connection) -> str | None:
     """Revision of the database; None for an empty one."""
     if not sa.inspect(connection).has_table("alembic_version"):
@@ -81,15 +101,19 @@ def _exclude_others(connection: Connection) -> None:
         connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
 
 
-def _start_on_newer(connection: Connection, found: str) -> None:
-    """Check that this program runs on the schema of a later one."""
+def _require_allowed(connection: Connection, found: str) -> None:
+    """
+    Check that this program runs on the schema of a later one.
+
+    Raises:
+        SchemaTooNew: It does not.
+    """
     oldest = connection.scalar(sa.text("SELECT oldest FROM schema_compatibility"))
     if oldest is None or oldest > HEAD:
         raise SchemaTooNew(
             f"the database is of a newer version of this program (schema {found}, this one knows {HEAD}); "
             "run that version, or restore the back-up that was made before it"
         )
-    log.warning("the database has the schema %s of a newer version, on which this one (%s) runs", found, HEAD)
 
 
 def _wait_in_turn(connection: Connection) -> None:

@@ -105,6 +105,7 @@ class Membership:
 
         Raises:
             NodeTaken: Another server has this name; nothing was changed.
+            SchemaTooNew: The database was migrated since this program started, which does not run on it.
         """
         database = self._database
         if database is None:
@@ -112,7 +113,10 @@ class Membership:
         seen: Node | None = None
         lease_s = self._settings.lease_s
         acquire = partial(store.join, node=self._node, lease_s=lease_s, version=self._version)
-        while not await database.write_lease(acquire):
+        while not (joined := await database.write_lease(acquire)):
+            if joined is None:
+                await asyncio.sleep(_LOOK_S)
+                continue
             nodes = await database.write_lease(store.all_nodes)
             found = next((node for node in nodes if node.node == self._node.node), None)
             if found is not None and found.adopted_by is None:

@@ -5,7 +5,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from callcontrol.database.schema import HEAD
+from callcontrol.database.schema import HEAD, is_settled
 from callcontrol.database.statements import CLOCK_US, to_moment, to_moment_or_none
 from callcontrol.nodes.lease import Node, NodeReport
 
@@ -97,13 +97,18 @@ _LEAVE_CONFERENCE: Final = sa.text(
 _LEAVE_CONFERENCES: Final = sa.text("DELETE FROM conferences WHERE node = :node")
 
 
-def join(connection: Connection, node: Node, lease_s: float, version: str = "") -> bool:
+def join(connection: Connection, node: Node, lease_s: float, version: str = "") -> bool | None:
     """
-    Acquire the name of a node; False while another server has it.
+    Acquire the name of a node; False while another server has it, None while the database is migrated.
 
     The name is free without a row, when the lease of its row is over, and for a later run in the same place,
     whose lock on the data directory proves that the earlier one has ended.
+
+    Raises:
+        SchemaTooNew: The database was migrated since this program started, which does not run on it.
     """
+    if not is_settled(connection):
+        return None
     values: dict[str, Any] = {"node": node.node, "incarnation": node.incarnation}
     values |= {"place": node.place, "url": node.url}
     values |= {"version": version or None, "schema_revision": HEAD}

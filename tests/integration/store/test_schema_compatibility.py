@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -16,8 +17,10 @@ from callcontrol.bootstrap.aio.services import Storage, StorageSettings
 from callcontrol.database import schema
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.postgres import Postgres
+from callcontrol.database.aio.writer import Writer
 from callcontrol.errors import NodesTooOld, SchemaTooNew
 from callcontrol.nodes import store
+from callcontrol.nodes.aio import Membership
 from callcontrol.nodes.lease import Node
 from tests.support.postgres import PostgresServer
 from tests.support.secrets import SECRETS
@@ -129,6 +132,50 @@ async def test_a_node_that_does_not_say_its_version_is_from_before(
     monkeypatch.setattr(schema, "OLDEST", BEFORE)
     await database.migrate()
     await database.close()
+
+
+async def test_a_node_does_not_join_in_the_middle_of_a_migration(postgres: PostgresServer) -> None:
+    """A node that starts meanwhile is not missed: it joins afterwards, if it runs on what was made."""
+    url = await postgres.url()
+    joining, migrating = [await shared(url) for _ in range(2)]
+    join = partial(store.join, node=Node("a", new_id(), "", "", 0.0), lease_s=600)
+    async with migrating._engine.begin() as connection:
+        await connection.run_sync(schema._exclude_others)
+        assert await joining.write_lease(join) is None
+    await migrated_by_a_later_version(url, LATER)
+    with pytest.raises(SchemaTooNew, match=f"schema {LATER}, this one knows {schema.HEAD}"):
+        await joining.write_lease(join)
+    await joining.write(partial(execute, f"UPDATE schema_compatibility SET oldest = '{schema.HEAD}'"))
+    assert await joining.write_lease(join)
+    await joining.close()
+    await migrating.close()
+
+
+async def test_a_node_waits_for_a_migration(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A start in the middle of a migration goes on when that is made."""
+    attempts: list[bool | None] = []
+
+    def join(*arguments: Any, **values: Any) -> bool | None:
+        attempts.append(joined(*arguments, **values))
+        return attempts[-1]
+
+    joined = store.join
+    monkeypatch.setattr(store, "join", join)
+    url = await postgres.url()
+    database, migrating = [await shared(url) for _ in range(2)]
+    membership = Membership(database, Writer(database), "one", "", lambda: "")
+    async with migrating._engine.begin() as connection:
+        await connection.run_sync(schema._exclude_others)
+        joining = asyncio.create_task(membership.join())
+        await until(lambda: len(attempts) == 3 or joining.done())
+        assert attempts == [None, None, None]
+    await joining
+    assert attempts[-1] is True
+    await membership.close()
+    await database.close()
+    await migrating.close()
 
 
 async def test_a_migration_whose_process_stops_holds_nobody_up(

@@ -72,7 +72,7 @@ def test_a_call_that_is_named_keeps_its_name() -> None:
 
 
 def test_a_connection_that_breaks_on_its_return_is_one_line(lines: io.StringIO) -> None:
-    """What SQLAlchemy logs with a traceback, of a failure that others report, is one line with the reason."""
+    """SQLAlchemy logs it with a traceback. Others report that failure: one line with the reason is enough."""
     engine = sa.create_engine("sqlite://", poolclass=QueuePool)
 
     def breaks(*_: object) -> None:

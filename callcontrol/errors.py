@@ -395,8 +395,8 @@ class NodesTooOld(Exception):
 
     def __init__(self, nodes: Sequence[str]) -> None:
         super().__init__(
-            f"this version changes the database so that the version of {', '.join(nodes)} does not run on it "
-            "any more, and it runs: drain all nodes of that version, then start this one"
+            f"nodes that run cannot go on with the schema of this version: {', '.join(nodes)}; "
+            "drain all nodes of their version, then start this one"
         )
 
 

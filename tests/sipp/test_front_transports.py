@@ -86,10 +86,7 @@ def tls_files(folder: Path, authority: Authority) -> Path:
 
 
 def test_a_call_of_carriers_over_tcp(fronted: Fronted) -> None:
-    """
-    Ten calls from one carrier to another, each on one connection, which the server ends: its BYE reaches the
-    caller, which accepts no connections, on the one that it opened.
-    """
+    """Ten calls from one carrier to another, each on one connection; the server ends them."""
     exchange = fronted.exchange
     caller_port, callee_port = free_port(), free_port()
     exchange.server.add_carrier("tcp-callers", f"tcp:{CALLERS}:{caller_port}", inbound=True)

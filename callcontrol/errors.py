@@ -380,10 +380,24 @@ class NodeTaken(Exception):
 
 class SchemaTooNew(Exception):
     """
-    The database was migrated by a later version of this program; run that version.
+    The database was migrated by a later version of this program, beside which this one does not run.
 
     It is addressed to the operator and aborts the start.
     """
+
+
+class NodesTooOld(Exception):
+    """
+    Nodes run whose version does not work with the schema of this one; nothing was migrated.
+
+    It is addressed to the operator and aborts the start.
+    """
+
+    def __init__(self, nodes: Sequence[str]) -> None:
+        super().__init__(
+            f"nodes that run cannot go on with the schema of this version: {', '.join(nodes)}; "
+            "drain all nodes of their version, then start this one"
+        )
 
 
 def too_many_calls(max_calls: int) -> ServiceUnavailable:

@@ -15,7 +15,14 @@ from pathlib import Path
 from api.cli.parser import build_parser
 from api.process.config import ConfigError, load_settings
 from api.process.failures import StartFailed
-from callcontrol.errors import DomainError, NodeTaken, SchemaTooNew, SecretsUnreadable, ValidationFailed
+from callcontrol.errors import (
+    DomainError,
+    NodesTooOld,
+    NodeTaken,
+    SchemaTooNew,
+    SecretsUnreadable,
+    ValidationFailed,
+)
 
 __all__ = ["main"]
 
@@ -42,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except DomainError as error:
         _complain(error.message)
         return FAILED
-    except (NodeTaken, SchemaTooNew, SecretsUnreadable, StartFailed) as error:
+    except (NodesTooOld, NodeTaken, SchemaTooNew, SecretsUnreadable, StartFailed) as error:
         _complain(str(error))
         return FAILED
     except OSError as error:

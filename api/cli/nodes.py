@@ -69,6 +69,8 @@ def _node(report: NodeReport) -> dict[str, Any]:
         "node": node.node,
         "url": node.url,
         "state": node.state.value,
+        "version": report.version,
+        "schema": report.schema_revision,
         "started_at": timestamp(report.started_at),
         "draining_since": timestamp(report.draining_since),
         "lease_left_s": round(node.lease_left_s, 1),

@@ -170,6 +170,25 @@ class _PeersFaults(logging.Filter):
         return True
 
 
+class _LostConnections(logging.Filter):
+    """
+    Logs a connection that could not be given back to its pool as one line instead of a traceback.
+
+    That is a connection which is lost while it is returned. The failure of the database is logged by those
+    who work with it, and the driver's inner calls say no more than its error.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Replace the text of the pool; every line passes."""
+        error = record.exc_info[1] if record.exc_info else None
+        if record.name.startswith("sqlalchemy.pool.") and isinstance(error, Exception):
+            record.msg = "a database connection is lost: %s: %s"
+            record.args = (type(error).__name__, error)
+            record.levelno, record.levelname = logging.WARNING, "WARNING"
+            record.exc_info = None
+        return True
+
+
 class NonBlockingWriter:
     """
     Writer to a stream that never blocks, as a pipe or a terminal may.
@@ -261,6 +280,7 @@ def configure_logging(log_format: str, level: str, stream: TextIO | None = None)
     """Send all logs of the process to `stream` (stderr by default)."""
     handler = NonBlockingHandler(stream or sys.stderr)
     handler.setFormatter(_Json() if log_format == "json" else _Text())
+    handler.addFilter(_LostConnections())
     handler.addFilter(LineLimit())
     root = logging.getLogger()
     root.handlers[:] = [handler]

@@ -21,6 +21,7 @@ from api.console.app import Console, ConsoleSettings
 from api.http.app import Neighbours, create_app, trusts
 from api.http.server_socket import HttpServerSocket
 from api.mcp.gateway import McpGateway
+from api.openapi.document import product_version
 from api.process.collectors import (
     LoopLag,
     collect_calls,
@@ -235,6 +236,7 @@ class Server:
                 place=place_of(lock.path),
                 public_url=lambda: self.url,
                 node_url=lambda: self.node_url,
+                version=product_version(),
                 webhooks_kept=timedelta(days=settings.webhook_retention_days),
             ),
             secrets=await asyncio.to_thread(secret_box, settings),

@@ -60,6 +60,7 @@ class Membership:
     Args:
         place: See ``place_of``; a lease left by an earlier run in the same place is taken over at once.
         url: Address at which other nodes reach the API of this one at this moment; empty for none.
+        version: Version of the program, for the operator.
     """
 
     def __init__(
@@ -70,6 +71,8 @@ class Membership:
         place: str,
         url: Callable[[], str],
         settings: LeaseSettings | None = None,
+        *,
+        version: str = "",
     ) -> None:
         self._settings = settings or LeaseSettings()
         self.fenced = asyncio.Event()
@@ -81,6 +84,7 @@ class Membership:
         self._writer = writer
         self._node = Node(node, new_id(), place, url(), self._settings.lease_s)
         self._url = url
+        self._version = version
         self._renewals: RenewalRecord
         self._known = KnownNodes()
         self._lease_ends_s = 0.0
@@ -101,13 +105,18 @@ class Membership:
 
         Raises:
             NodeTaken: Another server has this name; nothing was changed.
+            SchemaTooNew: The database was migrated since this program started, which does not run on it.
         """
         database = self._database
         if database is None:
             return
         seen: Node | None = None
         lease_s = self._settings.lease_s
-        while not await database.write_lease(partial(store.join, node=self._node, lease_s=lease_s)):
+        acquire = partial(store.join, node=self._node, lease_s=lease_s, version=self._version)
+        while not (joined := await database.write_lease(acquire)):
+            if joined is None:
+                await asyncio.sleep(_LOOK_S)
+                continue
             nodes = await database.write_lease(store.all_nodes)
             found = next((node for node in nodes if node.node == self._node.node), None)
             if found is not None and found.adopted_by is None:

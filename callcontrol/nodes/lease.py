@@ -93,6 +93,8 @@ class NodeReport:
         draining_since: Moment from which it is to drain.
         active_calls: Calls without an end.
         duties: Duties that it has or, when it is dead, had.
+        version: Version of its program; None for one that does not say so.
+        schema_revision: Newest schema that its program knows.
     """
 
     node: Node
@@ -100,6 +102,8 @@ class NodeReport:
     draining_since: datetime | None
     active_calls: int
     duties: tuple[str, ...]
+    version: str | None = None
+    schema_revision: str | None = None
 
 
 class RenewalRecord:

@@ -5,18 +5,24 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from callcontrol.database.schema import HEAD, is_settled
 from callcontrol.database.statements import CLOCK_US, to_moment, to_moment_or_none
 from callcontrol.nodes.lease import Node, NodeReport
 
 # One statement, so that of two servers that start with one name one gets it.
 _JOIN: Final = sa.text(
     f"""
-    INSERT INTO nodes (node, incarnation, place, url, started_at, lease_until)
-    VALUES (:node, :incarnation, :place, :url, {CLOCK_US}, {CLOCK_US} + :lease_us)
+    INSERT INTO nodes (
+        node, incarnation, place, url, started_at, lease_until, version, schema_revision
+    )
+    VALUES (
+        :node, :incarnation, :place, :url, {CLOCK_US}, {CLOCK_US} + :lease_us, :version, :schema_revision
+    )
     ON CONFLICT (node) DO UPDATE
     SET incarnation = excluded.incarnation, place = excluded.place, url = excluded.url,
         started_at = excluded.started_at, lease_until = excluded.lease_until, adopted_by = NULL,
-        draining_since = NULL, sip_address = NULL
+        draining_since = NULL, sip_address = NULL,
+        version = excluded.version, schema_revision = excluded.schema_revision
     WHERE nodes.lease_until <= {CLOCK_US}
         OR (nodes.place = excluded.place AND nodes.place <> '' AND nodes.adopted_by IS NULL)
     """
@@ -67,7 +73,7 @@ _TAKE_DUTY: Final = sa.text(
 _LEAVE_DUTY: Final = sa.text("DELETE FROM duties WHERE duty = :duty AND node = :node")
 _REPORTS: Final = sa.text(
     f"""
-    SELECT started_at, draining_since,
+    SELECT started_at, draining_since, version, schema_revision,
         (SELECT count(*) FROM calls WHERE calls.node = nodes.node AND ended_at IS NULL),
         (SELECT string_agg(duty, ' ' ORDER BY duty) FROM duties WHERE duties.node = nodes.node),
         {_COLUMNS}
@@ -91,14 +97,21 @@ _LEAVE_CONFERENCE: Final = sa.text(
 _LEAVE_CONFERENCES: Final = sa.text("DELETE FROM conferences WHERE node = :node")
 
 
-def join(connection: Connection, node: Node, lease_s: float) -> bool:
+def join(connection: Connection, node: Node, lease_s: float, version: str = "") -> bool | None:
     """
-    Acquire the name of a node; False while another server has it.
+    Acquire the name of a node; False while another server has it, None while the database is migrated.
 
     The name is free without a row, when the lease of its row is over, and for a later run in the same place,
     whose lock on the data directory proves that the earlier one has ended.
+
+    Raises:
+        SchemaTooNew: The database was migrated since this program started, which does not run on it.
     """
-    values = {"node": node.node, "incarnation": node.incarnation, "place": node.place, "url": node.url}
+    if not is_settled(connection):
+        return None
+    values: dict[str, Any] = {"node": node.node, "incarnation": node.incarnation}
+    values |= {"place": node.place, "url": node.url}
+    values |= {"version": version or None, "schema_revision": HEAD}
     return connection.execute(_JOIN, {**values, "lease_us": _micros(lease_s)}).rowcount == 1
 
 
@@ -179,9 +192,15 @@ def reports(connection: Connection) -> list[NodeReport]:
     """All nodes, by name, for their operator."""
     return [
         NodeReport(
-            Node(*node), to_moment(started), to_moment_or_none(draining), calls, tuple((duties or "").split())
+            Node(*node),
+            to_moment(started),
+            to_moment_or_none(draining),
+            calls,
+            tuple((duties or "").split()),
+            version,
+            schema_revision,
         )
-        for started, draining, calls, duties, *node in connection.execute(_REPORTS)
+        for started, draining, version, schema_revision, calls, duties, *node in connection.execute(_REPORTS)
     ]
 
 

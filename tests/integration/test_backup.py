@@ -103,12 +103,13 @@ def test_a_dump_of_postgresql_serves(tmp_path: Path) -> None:
 
 
 def test_an_old_version_leaves_a_newer_database_alone(tmp_path: Path) -> None:
-    """A program that is older than its database does not start, says so in one line and changes nothing."""
+    """A program too old for its database does not start, says so in one line and changes nothing."""
     server = sandbox_process(tmp_path)
     server.start()
     server.stop()
     with sqlite3.connect(tmp_path / "trunkline.db") as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
+        connection.execute("UPDATE schema_compatibility SET oldest = '9999'")
     connection.close()
     with pytest.raises(ServerFailed, match="is of a newer version of this program") as refused:
         server.start()

@@ -38,7 +38,7 @@ class Table:
         row = self.rows[name]
         return replace(row.node, lease_left_s=row.lease_until_s - _now_s())
 
-    def join(self, _: Any, node: Node, lease_s: float) -> bool:
+    def join(self, _: Any, node: Node, lease_s: float, version: str = "") -> bool:
         self.rows[node.node] = Row(node, _now_s() + lease_s)
         return True
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
+from tests.faults.oracle.sip_text import Message, answer
 from tests.sipp.exchange import FORWARDED, Exchange
-from tests.support.kamailio import KAMAILIO, Front, ask
+from tests.support.kamailio import KAMAILIO, Front, ask, asked
 from tests.support.ports import free_port
 from tests.support.server_process import wait_until
 from tests.support.sipp_run import Load
@@ -95,3 +100,46 @@ def test_a_restart_of_the_front_breaks_no_call(fronted: Fronted) -> None:
     fronted.start_front()
     fronted.exchange.finish(caller, callee)
     fronted.exchange.assert_clean()
+
+
+class FullNode:
+    """A node that is up and refuses all calls with 503."""
+
+    def __init__(self) -> None:
+        self.refused = 0
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.bind(("127.0.0.1", free_port()))
+        self.address = "sip:{}:{}".format(*self._socket.getsockname())
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._over.set()
+        self._thread.join()
+        self._socket.close()
+
+    def _serve(self) -> None:
+        self._socket.settimeout(0.1)
+        while not self._over.is_set():
+            with contextlib.suppress(TimeoutError):
+                data, peer = self._socket.recvfrom(65_535)
+                request = Message.read(data)
+                if request is not None and request.method in ("OPTIONS", "INVITE"):
+                    self.refused += request.method == "INVITE"
+                    status = 200 if request.method == "OPTIONS" else 503
+                    self._socket.sendto(answer(request, status, "full"), peer)
+
+
+def test_a_call_that_no_node_takes_is_refused_with_503(tmp_path: Path) -> None:
+    """Every node is asked, and the caller learns that it may come again; it does not see a failure, 500."""
+    nodes = [FullNode(), FullNode()]
+    try:
+        with Front(tmp_path) as front:
+            front.start([node.address for node in nodes])
+            status, response = asked(front.address, "INVITE", f"sip:{FORWARDED}@{front.host}")
+        assert status == 503 and "Retry-After: 5\r\n" in response
+        assert [node.refused for node in nodes] == [1, 1]
+    finally:
+        for node in nodes:
+            node.close()

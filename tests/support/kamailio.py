@@ -15,26 +15,41 @@ from typing import Self
 from tests.support.ports import free_port
 from tests.support.server_process import wait_until
 
-__all__ = ["KAMAILIO", "Front", "ask"]
+__all__ = ["KAMAILIO", "Front", "ask", "asked"]
 
 KAMAILIO = shutil.which("kamailio") or shutil.which("kamailio", path="/usr/sbin")
-_CONFIGURATION = Path(__file__).parents[2] / "deploy" / "kamailio" / "kamailio.cfg"
+_SHIPPED = Path(__file__).parents[2] / "deploy" / "kamailio"
 _STOP_TIMEOUT_S = 30.0
 
 
 class Front:
     """
-    One Kamailio over UDP at an address of its own, which no gateway has.
+    One Kamailio over UDP and TCP at an address of its own, which no gateway has.
 
     Attributes:
         host, port: Its address.
+        tls_port: Its port for TLS.
         directory: Folder of its list of nodes and its log.
+
+    Args:
+        tls: Folder with front.crt, front.key and ca.crt, for one that speaks TLS as well.
+        nodes_by_address: Whether its nodes are known by their address alone.
     """
 
-    def __init__(self, directory: Path, host: str = "127.0.0.5") -> None:
+    def __init__(
+        self,
+        directory: Path,
+        host: str = "127.0.0.5",
+        *,
+        tls: Path | None = None,
+        nodes_by_address: bool = False,
+    ) -> None:
         self.host = host
         self.port = free_port()
+        self.tls_port = free_port()
         self.directory = directory
+        self._tls = tls
+        self._nodes_by_address = nodes_by_address
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -48,12 +63,25 @@ class Front:
         self.directory.mkdir(parents=True, exist_ok=True)
         nodes_file = self.directory / "dispatcher.list"
         nodes_file.write_text("".join(f"1 {node}\n" for node in nodes))
+        definitions = [
+            f"FRONT_LISTEN=udp:{self.address}",
+            f'NODES="{nodes_file}"',
+            f"FRONT_TCP=tcp:{self.address}",
+            f"FRONT_TCP_SOURCE={self.host}",
+        ]
+        if self._tls is not None:
+            tls_file = self.directory / "tls.cfg"
+            shipped = (_SHIPPED / "tls.cfg").read_text()
+            tls_file.write_text(shipped.replace("/etc/kamailio/tls", str(self._tls)))
+            definitions += [f"FRONT_TLS=tls:{self.host}:{self.tls_port}", f'TLS_CONFIG="{tls_file}"']
+        if self._nodes_by_address:
+            definitions.append("NODES_BY_ADDRESS=1")
         with (self.directory / "kamailio.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [
-                    *(KAMAILIO, "-f", str(_CONFIGURATION), "-DD", "-E", "-m", "16", "-M", "4"),
+                    *(KAMAILIO, "-f", str(_SHIPPED / "kamailio.cfg"), "-DD", "-E", "-m", "32", "-M", "4"),
                     *("-w", str(self.directory), "-Y", str(self.directory)),
-                    *("-A", f"FRONT_LISTEN=udp:{self.address}", "-A", f'NODES="{nodes_file}"'),
+                    *(part for definition in definitions for part in ("-A", definition)),
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -95,6 +123,19 @@ def ask(
     patience_s: float = 15.0,
 ) -> int | None:
     """Send one request over UDP from a free port of a host; the status of its final response, or None."""
+    return asked(target, method, uri, host=host, fields=fields, patience_s=patience_s)[0]
+
+
+def asked(
+    target: str,
+    method: str,
+    uri: str,
+    *,
+    host: str = "127.0.0.1",
+    fields: Sequence[str] = (),
+    patience_s: float = 15.0,
+) -> tuple[int | None, str]:
+    """Send one request as `ask` does; the status of its final response, or None, and the response."""
     to_host, _, to_port = target.rpartition(":")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.bind((host, 0))
@@ -115,8 +156,9 @@ def ask(
         sock.sendto(("\r\n".join(head) + "\r\n\r\n").encode(), (to_host, int(to_port)))
         try:
             while True:
-                found = re.match(rb"SIP/2\.0 ([2-6][0-9]{2}) ", sock.recv(65_535))
+                response = sock.recv(65_535).decode()
+                found = re.match(r"SIP/2\.0 ([2-6][0-9]{2}) ", response)
                 if found is not None:
-                    return int(found[1])
+                    return int(found[1]), response
         except TimeoutError:
-            return None
+            return None, ""

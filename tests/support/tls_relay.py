@@ -18,7 +18,7 @@ class TlsRelay:
     Takes connections on a port of 127.0.0.1 and passes their bytes to another port.
 
     With `outward` the far side is TLS, which the context belongs to; otherwise the near side is. `source` is
-    the loopback address it connects from.
+    the loopback address it connects from, `host` the one of the other port.
     """
 
     def __init__(
@@ -29,9 +29,10 @@ class TlsRelay:
         outward: bool,
         port: int = 0,
         source: str = "127.0.0.1",
+        host: str = "127.0.0.1",
     ) -> None:
         self._context = context
-        self._target = ("127.0.0.1", target_port)
+        self._target = (host, target_port)
         self._outward = outward
         self._source = source
         self._listener = socket.create_server(("127.0.0.1", port))
@@ -79,7 +80,7 @@ class TlsRelay:
             far.settimeout(None)
             self._sockets += [near, far]
             if self._outward:
-                far = secure = self._context.wrap_socket(far, server_hostname="127.0.0.1")
+                far = secure = self._context.wrap_socket(far, server_hostname=self._target[0])
             else:
                 near = secure = self._context.wrap_socket(near, server_side=True)
         except OSError:

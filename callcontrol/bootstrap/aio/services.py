@@ -115,6 +115,7 @@ class StorageSettings:
         outbound_proxy: SIP proxy of carriers that have none of their own.
         public_url: Base URL of links in events.
         node_url: URL at which other nodes reach the API of this one; empty for none.
+        version: Version of the program, for those who look at its node.
         webhooks_kept: Retention of finished webhook deliveries.
     """
 
@@ -127,6 +128,7 @@ class StorageSettings:
     outbound_proxy: str | None = None
     public_url: Callable[[], str] = lambda: ""
     node_url: Callable[[], str] = lambda: ""
+    version: str = ""
     webhooks_kept: timedelta = WEBHOOKS_KEPT
 
 
@@ -160,7 +162,13 @@ class Storage:
         self.secrets = secrets
         self.writer = Writer(database, WriterSettings(node=node))
         self.membership = Membership(
-            database, self.writer, node, settings.place, settings.node_url, settings.leases
+            database,
+            self.writer,
+            node,
+            settings.place,
+            settings.node_url,
+            settings.leases,
+            version=settings.version,
         )
         self.directory = DirectoryLoader(
             database, changes_since, settings.name_servers, settings.outbound_proxy

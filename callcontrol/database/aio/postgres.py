@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,22 +17,28 @@ from callcontrol.database.aio.database import Database, Operation, T
 from callcontrol.database.encryption import OPTION, Cipher
 from callcontrol.database.errors import CommitInDoubt, Fenced, is_transient
 
+log = logging.getLogger(__name__)
+
 _TIMEOUT_S: Final = 10.0
 _LEASE_TIMEOUT_S: Final = 3.0
 """Limit of a statement that renews a lease: an unanswered one must leave time for another."""
 _STOPPED_MS: Final = 5000
 """PostgreSQL rolls back a transaction idle for this long: its process is stopped, or gone."""
 
+_LOCKED_OUT: Final = ("55P03", "40P01")
+"""SQLSTATEs for a lock that was not had in time, and for a deadlock."""
+_MIGRATION_ATTEMPTS: Final = 100
+_MIGRATION_PAUSE_S: Final = 0.5
+_MIGRATION_STOPPED_MS: Final = 60_000
+"""As above, for a migration: it computes between statements, and everybody who writes waits for it."""
+
 _NO_SUCH_TRANSACTION: Final = "22023"
 """SQLSTATE for a transaction number that was never used."""
-
-_TURN: Final = 0x7472756E6B77
-"""Advisory lock of the writing process ("trunkw")."""
 
 _SETUP: Final = 0x7472756E6B73
 """Advisory lock of the server that sets the database up ("trunks")."""
 
-_TAKE_TURN: Final = f"SELECT pg_advisory_xact_lock({_TURN}), txid_current()"
+_TAKE_TURN: Final = f"SELECT pg_advisory_xact_lock({schema.TURN}), txid_current()"
 # The snapshot is older than the lock. But a row lock is taken on the newest version of the row, and finds
 # that its key has changed; a renewal changes no key, so it neither waits for this lock nor undoes it.
 _TAKE_TURN_AS: Final = (
@@ -199,11 +206,34 @@ class Postgres(Database):
         return None if status == "in progress" else status == "committed"
 
     async def migrate(self) -> None:
-        """Bring the schema up to date, while other processes wait."""
-        async with self._engine.begin() as connection:
-            # A migration may compute for a while between two statements.
-            await connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
-            await connection.run_sync(schema.upgrade)
+        """
+        Bring the schema up to date, while other processes wait for what it changes.
+
+        When one of them has kept a table for long, it is let go on, and the migration is repeated.
+        """
+        # No statement has a limit: an index of a large table takes its time.
+        engine = create_async_engine(
+            self._engine.url,
+            hide_parameters=True,
+            poolclass=NullPool,
+            connect_args={
+                "timeout": _TIMEOUT_S,
+                "server_settings": {"idle_in_transaction_session_timeout": str(_MIGRATION_STOPPED_MS)},
+            },
+        )
+        attempts = 0
+        while True:
+            attempts += 1
+            try:
+                async with engine.begin() as connection:
+                    await connection.run_sync(schema.upgrade)
+                return
+            except DBAPIError as error:
+                state = getattr(error.orig, "sqlstate", None)
+                if state not in _LOCKED_OUT or attempts == _MIGRATION_ATTEMPTS:
+                    raise
+            log.info("a table is in use; the migration is repeated")
+            await asyncio.sleep(_MIGRATION_PAUSE_S)
 
     async def close(self) -> None:
         """Close all connections."""

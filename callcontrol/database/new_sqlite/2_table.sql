@@ -16,7 +16,7 @@ CREATE TABLE nodes (
 	url TEXT NOT NULL,
 	started_at BIGINT NOT NULL,
 	lease_until BIGINT NOT NULL,
-	adopted_by TEXT, draining_since BIGINT, sip_address TEXT,
+	adopted_by TEXT, draining_since BIGINT, sip_address TEXT, version TEXT, schema_revision TEXT,
 	CONSTRAINT pk_nodes PRIMARY KEY (node),
 	CONSTRAINT uq_nodes_node_incarnation UNIQUE (node, incarnation)
 );
@@ -95,6 +95,11 @@ CREATE TABLE reserves (
 )
  WITHOUT ROWID
 ;
+CREATE TABLE schema_compatibility (
+	id INTEGER NOT NULL,
+	oldest TEXT NOT NULL,
+	CONSTRAINT pk_schema_compatibility PRIMARY KEY (id)
+);
 CREATE TABLE secret_check (
 	id INTEGER NOT NULL,
 	sealed TEXT NOT NULL,

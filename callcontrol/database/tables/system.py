@@ -1,4 +1,4 @@
-"""The counter of revisions, idempotency keys, the probe of the writer, and what concerns nodes."""
+"""The counter of revisions, idempotency keys, the probe of the writer, and what concerns versions, nodes."""
 
 from typing import Final
 
@@ -35,6 +35,14 @@ partial_index(
     where=idempotency_keys.c.status.is_(None),
 )
 
+schema_compatibility: Final = sa.Table(
+    "schema_compatibility",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    # Revision that a program must know at least to run on this database.
+    text("oldest", nullable=False),
+)
+
 writer_probe: Final = sa.Table(
     "writer_probe",
     metadata,
@@ -57,6 +65,9 @@ nodes: Final = sa.Table(
     # Written by the operator's command as well as by the node, so it is in no key either.
     whole("draining_since"),
     text("sip_address"),
+    # Of the program: what it is called, and the newest schema that it knows.
+    text("version"),
+    text("schema_revision"),
     sa.UniqueConstraint("node", "incarnation"),
 )
 

@@ -61,6 +61,7 @@ class Dialog:
         self._peer = peer
         self._target = ""
         self._local = self._remote = ""
+        self._route: list[str] = []
         self._cseq = 1
         self._repeats: dict[str, asyncio.TimerHandle] = {}
         self._timers: list[asyncio.TimerHandle] = []
@@ -141,6 +142,8 @@ class Dialog:
             ("Call-ID", self.leg.call_id),
             ("CSeq", f"{cseq} {method}"),
         ]
+        if not via:  # What belongs to the INVITE's transaction goes its way.
+            headers += [("Route", value) for value in self._route]
         return request(f"{method} {self._target} SIP/2.0", headers)
 
     def _ask(self, what: str, data: bytes, given_up: Callable[[], None]) -> None:
@@ -255,6 +258,7 @@ class Caller(Dialog):
             self.leg.answered_at = time.monotonic()
             self._remote = message.first("to")
             self._target = message.target or self._target
+            self._route = message.all("record-route")[::-1]
             self.audio.send_to(described_port(message.body))
         else:
             self.leg.repeated += 1
@@ -295,6 +299,7 @@ class Callee(Dialog):
         self._local = f"{invite.first('to')};tag={branch()[7:]}"
         self._remote = invite.first("from")
         self._target = invite.target
+        self._route = invite.all("record-route")
         self._invite_branch = invite.branch
         self.audio.send_to(described_port(invite.body))
 

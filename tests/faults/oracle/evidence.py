@@ -33,6 +33,7 @@ class Leg:
         confirmed_at: When the 2xx was acknowledged; the dialog counts from then.
         ended_by: Who ended it; `unknown_there` when the other side knew nothing of the dialog (481).
         first_rtp_at, last_rtp_at: When the first and the last packet came.
+        longest_silence_s: Longest time between two packets.
     """
 
     call_id: str
@@ -58,6 +59,7 @@ class Leg:
     rtp_received: int = 0
     first_rtp_at: float | None = None
     last_rtp_at: float | None = None
+    longest_silence_s: float = 0.0
 
     @property
     def answered(self) -> bool:

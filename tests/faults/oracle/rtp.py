@@ -65,5 +65,8 @@ class Audio:
         now = time.monotonic()
         if self._leg.first_rtp_at is None:
             self._leg.first_rtp_at = now
+        elif self._leg.last_rtp_at is not None:
+            silence_s = now - self._leg.last_rtp_at
+            self._leg.longest_silence_s = max(self._leg.longest_silence_s, silence_s)
         self._leg.last_rtp_at = now
         self._leg.rtp_received += 1

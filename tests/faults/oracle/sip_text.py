@@ -18,7 +18,7 @@ _REASONS = {
     486: "Busy Here",
     487: "Request Terminated",
 }
-_KEPT = ("via", "from", "to", "call-id", "cseq")
+_KEPT = ("via", "record-route", "from", "to", "call-id", "cseq")
 _URI = re.compile(r"<([^>]+)>|^\s*([^;\s]+)")
 _AUDIO = re.compile(r"^m=audio (\d+) ", re.MULTILINE)
 
@@ -55,6 +55,10 @@ class Message:
     def first(self, name: str) -> str:
         """The first value of a header, or an empty text."""
         return next((value for key, value in self.headers if key == name), "")
+
+    def all(self, name: str) -> list[str]:
+        """All values of a header, in their order."""
+        return [value for key, value in self.headers if key == name]
 
     @property
     def branch(self) -> str:

@@ -190,3 +190,30 @@ async def test_calls_from_before_have_their_outcome(empty_url: str) -> None:
         ("ringing", None),
     ]
     await database.close()
+
+
+async def test_a_program_of_the_oldest_version_works_on_the_newest_schema(empty_url: str) -> None:
+    """Whatever a program of that version can read and write is there, and nothing else is required of it."""
+    database = await Database.open(empty_url, migrate=False, secrets=SECRETS)
+
+    def before(connection: Connection) -> list[sa.Table]:
+        schema.upgrade(connection, schema.OLDEST)
+        known = tables(connection)
+        fill(connection, known, schema.OLDEST)
+        return known
+
+    def works(connection: Connection, known: Sequence[sa.Table]) -> None:
+        rows = contents(connection, known)
+        fill(connection, known, "0900")
+        for table in known:
+            # As programs do: by the columns that they know.
+            changed = {column.name: column for column in table.columns}
+            connection.execute(sa.update(table).values(changed))
+        assert_kept(rows, contents(connection, known))
+        for table in reversed(known):
+            connection.execute(sa.delete(table))
+
+    known = await database.write(before)
+    await database.migrate()
+    await database.write(partial(works, known=known))
+    await database.close()

@@ -16,6 +16,7 @@ import pytest
 from api.cli import main
 from callcontrol.aio.tokens import utc_now
 from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.database.schema import HEAD
 from callcontrol.nodes import store
 from callcontrol.nodes.lease import NodeReport, NodeState
 from tests.integration.store.test_membership import Adopter, lease_is_over, running, stand_still, start
@@ -125,6 +126,8 @@ async def test_nodes_are_listed_with_what_they_do(shared: str, trunkline: Run) -
             "node": "a",
             "url": "http://a.example.com:8080",
             "state": "up",
+            "version": None,
+            "schema": HEAD,
             "draining_since": None,
             "adopted_by": None,
             "active_calls": 0,

@@ -1,4 +1,4 @@
-"""Limits of log lines of a kind, and the call of a line about SIP."""
+"""Limits of log lines of a kind, the call of a line about SIP, and lines of libraries."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ import logging
 from collections.abc import Iterator
 
 import pytest
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.pool import QueuePool
 
 from api.process.logs import CallNamer, LineLimit, configure_logging, naming_calls
 from callcontrol.calls.aio.mailbox import CallLogger
@@ -66,3 +69,28 @@ def test_a_call_that_is_named_keeps_its_name() -> None:
     named = record("text", 1.0, call_sid="c-1", call_id="dialog-1")
     assert CallNamer(lambda _: "c-9").filter(named)
     assert named.__dict__["call_sid"] == "c-1"
+
+
+def test_a_connection_that_breaks_on_its_return_is_one_line(lines: io.StringIO) -> None:
+    """SQLAlchemy logs it with a traceback. Others report that failure: one line with the reason is enough."""
+    engine = sa.create_engine("sqlite://", poolclass=QueuePool)
+
+    def breaks(*_: object) -> None:
+        raise ConnectionResetError("the server has gone")
+
+    event.listen(engine, "reset", breaks)
+    engine.connect().close()
+    (found,) = map(json.loads, lines.getvalue().splitlines())
+    message = "a database connection is lost: ConnectionResetError: the server has gone"
+    assert (found["level"], found["message"]) == ("warning", message)
+    assert "exception" not in found
+
+
+def test_another_failure_in_sqlalchemy_has_its_traceback(lines: io.StringIO) -> None:
+    log = logging.getLogger("sqlalchemy.engine.Engine")
+    try:
+        raise RuntimeError("a defect")
+    except RuntimeError:
+        log.exception("failed")
+    (found,) = map(json.loads, lines.getvalue().splitlines())
+    assert "RuntimeError: a defect" in found["exception"]

@@ -72,7 +72,7 @@ def upgrade(connection: Connection, revision: str = "head") -> None:
         if found is not None and found >= _NODES:
             _exclude_older(connection, found)
     _alembic(connection, "upgrade", revision)
-    if revision == "head":
+    if revision in ("head", HEAD):
         _write_oldest(connection)
 
 

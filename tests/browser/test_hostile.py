@@ -14,6 +14,8 @@ from tests.browser.test_calls import BUSY, place, until
 from tests.support.browser import Browsing
 from tests.support.server_process import ServerProcess
 
+pytestmark = pytest.mark.long(reason="shows each text on each page")
+
 CORPUS = (
     "<script>window.ran=1</script>",
     '"><img src=x onerror=window.ran=1>',

@@ -12,12 +12,13 @@ from tests.support.server_process import ServerProcess
 PATHS = [module.nav.path for module in all_pages() if module.nav is not None]
 
 
+@pytest.mark.long(reason="opens every page")
 @pytest.mark.parametrize(
     ("scheme", "size"),
     [
         pytest.param("light", DESKTOP, id="light"),
-        pytest.param("dark", DESKTOP, id="dark", marks=pytest.mark.long("the same pages once more")),
-        pytest.param("light", PHONE, id="phone", marks=pytest.mark.long("the same pages once more")),
+        pytest.param("dark", DESKTOP, id="dark"),
+        pytest.param("light", PHONE, id="phone"),
     ],
 )
 def test_every_page_can_be_used_by_anybody(

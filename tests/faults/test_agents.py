@@ -141,6 +141,7 @@ def test_hostile_agents_harm_their_own_calls_alone(agents: Agents) -> None:
     assert Counter(agents.causes()[: len(agents.causes()) - known]) == Counter(WANTED)
 
 
+@pytest.mark.long(reason="calls wait for an agent that starts twice")
 def test_calls_outlive_an_agent_that_is_started_again(agents: Agents) -> None:
     """Calls whose streams may be opened again go on with an agent that was killed and started again."""
     known = len(agents.causes())

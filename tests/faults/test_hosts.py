@@ -33,6 +33,7 @@ def _limited(host: Host, name: str, which: int, wanted: Callable[[], int]) -> Fa
     )
 
 
+@pytest.mark.long(reason="fills a host that is restarted for it")
 def test_descriptors_that_run_out(host: Host) -> None:
     """With few file descriptors left new calls get 503; active calls and the API go on."""
     folder = f"/proc/{host.server.pid}/fd"
@@ -83,6 +84,7 @@ def cramped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     os.close(pipe)
 
 
+@pytest.mark.long(reason="fills a pipe with log lines")
 def test_a_log_that_nobody_reads(cramped: Host) -> None:
     """A full log pipe, or no standard output, stops neither calls nor the API."""
     cramped.survives(Fault("log pipe full", lambda: None, lambda: None))
@@ -92,6 +94,7 @@ def test_a_log_that_nobody_reads(cramped: Host) -> None:
     assert set(unread) == set(_FILLER), "there was room for a line of the log"
 
 
+@pytest.mark.long(reason="takes all ports of a host")
 def test_ports_that_run_out(cramped: Host) -> None:
     """Callers without a free RTP port get 503 and cost nothing; active calls go on."""
     far, stage = cramped.stage.far, cramped.stage

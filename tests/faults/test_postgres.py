@@ -107,6 +107,7 @@ def _noted(connection: Connection) -> list[str]:
     return list(connection.scalars(sa.select(writer_probe.c.node).order_by(writer_probe.c.node)))
 
 
+@pytest.mark.long(reason="a load on a slow database")
 def test_a_database_that_is_slow(host: Host, proxy: DatabaseProxy) -> None:
     """While PostgreSQL takes two seconds for a commit calls are carried all the same, and nothing is lost."""
 

@@ -112,6 +112,7 @@ class Shop:
         return found[:wanted]
 
 
+@pytest.mark.long(reason="hundreds of requests with one key")
 async def test_each_key_has_one_effect_and_the_wallet_is_never_below_nothing(server: ServerProcess) -> None:
     """Of many purchases, calls and passwords with one key each at once, one has an effect, paid for once."""
     account = await asyncio.to_thread(server.add_account, "Shop", BALANCE_INR)

@@ -27,6 +27,7 @@ def _file(host: Host) -> Path:
     return host.server.data_dir / _DATABASE
 
 
+@pytest.mark.long(reason="waits out the lock of a database")
 def test_a_database_that_another_process_has_locked(host: Host) -> None:
     """While another process holds SQLite's lock calls go on, new ones get 503, and nothing is lost."""
     other = sqlite3.connect(_file(host), isolation_level=None)

@@ -95,6 +95,7 @@ def test_on_net_calls_go_on_while_another_process_takes_over(exchange: Exchange)
     exchange.assert_clean()
 
 
+@pytest.mark.long(reason="starts three servers, one after another")
 def test_a_successor_that_dies_gives_the_addresses_back(tmp_path: Path) -> None:
     """When the new process is killed, the draining one receives SIP for its calls to their end."""
     with OracleStage(tmp_path, SETTINGS) as stage:

@@ -178,7 +178,7 @@ async def holds(call: PhoneCall, far: Counter) -> None:
 
 
 @pytest.mark.parametrize("music", ["none", "tones"])
-@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize("threads", [1, pytest.param(4, marks=pytest.mark.long("the same by other threads"))])
 async def test_nobody_is_without_rtp_while_a_party_is_consulted_and_then_connected(
     tmp_path: Path, threads: int, music: str
 ) -> None:

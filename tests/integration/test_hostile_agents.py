@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from callcontrol.models import Binding, CallRecord
 from media.aio.agent_dial import DialSettings
@@ -128,6 +129,7 @@ def resident_bytes() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
+_AGAIN = pytest.mark.long("the same harm by another protocol or path")
 CODES = [
     ("garbage", 1008),
     ("commands", 1008),
@@ -138,6 +140,17 @@ CODES = [
     ("never_reads", 4408),
     ("tiny_frames", 1008),
 ]
+EVERY_PATH = pytest.mark.parametrize(
+    "call_path", ["engine", pytest.param("python", marks=_AGAIN)], indirect=True
+)
+SOME = ("garbage", "half_frame", "reset")
+
+
+def by_another_way(codes: list[tuple[str, int]]) -> list[ParameterSet]:
+    """Mark all kinds of harm as long but for some."""
+    return [pytest.param(kind, code, marks=() if kind in SOME else _AGAIN) for kind, code in codes]
+
+
 AUDIOSOCKET_CODES = [
     ("garbage", 1008),
     ("commands", 1008),
@@ -149,6 +162,7 @@ AUDIOSOCKET_CODES = [
 ]
 
 
+@EVERY_PATH
 @pytest.mark.parametrize(("kind", "code"), CODES)
 async def test_an_agent_that_cannot_be_borne_ends_its_own_call_alone(
     tmp_path: Path, call_path: str, kind: str, code: int
@@ -157,7 +171,7 @@ async def test_an_agent_that_cannot_be_borne_ends_its_own_call_alone(
         await _ends_its_own_call_alone(tmp_path, url, "exotel", code)
 
 
-@pytest.mark.parametrize(("kind", "code"), CODES)
+@pytest.mark.parametrize(("kind", "code"), by_another_way(CODES))
 async def test_a_bot_of_chan_websocket_that_cannot_be_borne_ends_its_own_call_alone(
     tmp_path: Path, kind: str, code: int
 ) -> None:
@@ -165,7 +179,7 @@ async def test_a_bot_of_chan_websocket_that_cannot_be_borne_ends_its_own_call_al
         await _ends_its_own_call_alone(tmp_path, url, "asterisk", code)
 
 
-@pytest.mark.parametrize(("kind", "code"), AUDIOSOCKET_CODES)
+@pytest.mark.parametrize(("kind", "code"), by_another_way(AUDIOSOCKET_CODES))
 async def test_an_audiosocket_bot_that_cannot_be_borne_ends_its_own_call_alone(
     tmp_path: Path, kind: str, code: int
 ) -> None:
@@ -186,11 +200,13 @@ async def _ends_its_own_call_alone(directory: Path, url: str, protocol: str, cod
         assert resident_bytes() - memory < 64 * MIB
 
 
+@EVERY_PATH
 @pytest.mark.parametrize("kind", ["some_garbage", "pings"])
 async def test_an_agent_that_can_be_borne_is_borne(tmp_path: Path, call_path: str, kind: str) -> None:
     await _is_borne(tmp_path, "exotel", kind)
 
 
+@_AGAIN
 async def test_garbage_that_can_be_borne_is_borne_from_a_bot_of_chan_websocket(tmp_path: Path) -> None:
     await _is_borne(tmp_path, "asterisk", "some_garbage")
 
@@ -208,16 +224,19 @@ async def _is_borne(tmp_path: Path, protocol: str, kind: str) -> None:
         await stage.neighbour.unharmed(before)
 
 
+@EVERY_PATH
 async def test_audio_far_faster_than_it_can_be_heard(tmp_path: Path, call_path: str) -> None:
     async with hostile("flood") as (url, _):
         await _is_heard_and_ended(tmp_path, url, "exotel")
 
 
+@_AGAIN
 async def test_binary_audio_far_faster_than_it_can_be_heard(tmp_path: Path) -> None:
     async with hostile("binary_flood") as (url, _):
         await _is_heard_and_ended(tmp_path, url, "asterisk")
 
 
+@_AGAIN
 async def test_audio_far_faster_than_it_can_be_heard_over_audiosocket(tmp_path: Path) -> None:
     async with hostile("flood", scheme="audiosocket", module="tests.support.hostile_audiosocket") as (url, _):
         await _is_heard_and_ended(tmp_path, url, "audiosocket")
@@ -235,6 +254,7 @@ async def _is_heard_and_ended(directory: Path, url: str, protocol: str) -> None:
         assert resident_bytes() - memory < 64 * MIB
 
 
+@EVERY_PATH
 @pytest.mark.parametrize(
     "kind", ["mute_server", "half_handshake", "wrong_handshake", "endless_handshake", "slow_handshake"]
 )

@@ -38,7 +38,7 @@ def bind(stage: Stage, vendor: str, url: str) -> None:
     [
         *(("openai", kind, code) for kind, code in HARM),
         *(
-            (vendor, kind, code)
+            pytest.param(vendor, kind, code, marks=pytest.mark.long("the same harm by another vendor"))
             for vendor in OTHERS
             for kind, code in HARM
             if kind in ("commands", "never_reads")

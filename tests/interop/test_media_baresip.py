@@ -29,6 +29,7 @@ CODECS: Final = {
     "OPUS": ("OPUS", "opus/48000/2"),
 }
 """By what we call them: the codec of a trunk, and the name that baresip has for it."""
+_ALIKE = pytest.mark.long("another codec or policy")
 NARROW: Final = {"PCMU", "PCMA", "G722", "L16/8000"}
 """Those with a clock of 8000: baresip has telephone events at no other."""
 
@@ -56,7 +57,13 @@ def end(caller: Baresip, callee: Baresip) -> None:
 
 @pytest.mark.parametrize(
     ("caller_codec", "callee_codec"),
-    [*((codec, codec) for codec in CODECS), ("OPUS", "PCMA"), ("PCMU", "OPUS"), ("L16/16000", "G722")],
+    [
+        ("PCMU", "PCMU"),
+        ("L16/16000", "G722"),
+        ("OPUS", "PCMA"),
+        *(pytest.param(codec, codec, marks=_ALIKE) for codec in CODECS if codec != "PCMU"),
+        pytest.param("PCMU", "OPUS", marks=_ALIKE),
+    ],
 )
 def test_tones_and_digits_cross_with_each_codec(
     clean: Exchange, baresip: MakeBaresip, caller_codec: str, callee_codec: str
@@ -85,9 +92,9 @@ def test_tones_and_digits_cross_with_each_codec(
     [
         ("srtp-mand", "require", "srtp-mand"),
         # As callee it takes RTP/SAVPF in an offer and nothing else.
-        ("srtp-mandf", "require", "srtp-mand"),
-        ("srtp", "sdes", "srtp"),
-        ("srtp-mand", "sdes", ""),
+        pytest.param("srtp-mandf", "require", "srtp-mand", marks=_ALIKE),
+        pytest.param("srtp", "sdes", "srtp", marks=_ALIKE),
+        pytest.param("srtp-mand", "sdes", "", marks=_ALIKE),
         ("", "sdes", "srtp"),
     ],
 )

@@ -56,9 +56,18 @@ def check_secrecy(exchange: Exchange) -> None:
     assert set(shown) == {"inline:(withheld)"}
 
 
+_ALIKE = pytest.mark.long("another codec or policy")
+
+
 @pytest.mark.parametrize(
     ("caller_codec", "callee_codec"),
-    [("PCMU", "PCMU"), ("PCMA", "PCMA"), ("G722", "G722"), ("G722", "PCMA"), ("PCMU", "G722")],
+    [
+        ("PCMA", "PCMA"),
+        ("PCMU", "G722"),
+        pytest.param("PCMU", "PCMU", marks=_ALIKE),
+        pytest.param("G722", "G722", marks=_ALIKE),
+        pytest.param("G722", "PCMA", marks=_ALIKE),
+    ],
 )
 def test_tones_and_digits_cross_with_each_codec(
     clean: Exchange, pjsua: MakePjsua, caller_codec: str, callee_codec: str
@@ -82,10 +91,10 @@ def test_tones_and_digits_cross_with_each_codec(
     ("caller_srtp", "policy", "callee_srtp"),
     [
         ("mandatory", "require", "mandatory"),
-        ("optional", "sdes", "optional"),
-        ("optional", "require", "mandatory"),
-        ("mandatory", "sdes", "off"),
         ("off", "sdes", "optional"),
+        pytest.param("optional", "sdes", "optional", marks=_ALIKE),
+        pytest.param("optional", "require", "mandatory", marks=_ALIKE),
+        pytest.param("mandatory", "sdes", "off", marks=_ALIKE),
     ],
 )
 def test_tones_cross_encrypted_and_stay_through_hold(

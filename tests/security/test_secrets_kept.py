@@ -15,7 +15,7 @@ from tests.security.secret_run import secret_run
 from tests.support.postgres import running_postgres
 
 
-@pytest.fixture(params=["text", "json"])
+@pytest.fixture(params=[pytest.param("text", marks=pytest.mark.long("the same run on SQLite")), "json"])
 def log_format(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

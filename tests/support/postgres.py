@@ -71,19 +71,25 @@ class PostgresServer:
 
     async def drop(self, url: str) -> None:
         """Remove a database, whose files may lie in memory, and end its connections."""
-        await self._execute(f"DROP DATABASE {make_url(url).database} WITH (FORCE)")
+        connection = await self._connect()
+        try:
+            await connection.execute(f"DROP DATABASE {make_url(url).database} WITH (FORCE)")
+        finally:
+            await connection.close()
 
     async def _create(self, template: str) -> str:
         name = f"t{uuid.uuid4().hex}"
-        await self._execute(f"CREATE DATABASE {name} TEMPLATE {template}")
-        return name
-
-    async def _execute(self, statement: str) -> None:
-        connection = await asyncpg.connect(user="trunkline", database="postgres", host=str(self.folder))
+        connection = await self._connect()
         try:
-            await connection.execute(statement)
+            # To copy files is less than half the work of a copy by blocks, the default since version 15.
+            strategy = "STRATEGY file_copy" if connection.get_server_version().major >= 15 else ""
+            await connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} {strategy}")
         finally:
             await connection.close()
+        return name
+
+    async def _connect(self) -> asyncpg.Connection:
+        return await asyncpg.connect(user="trunkline", database="postgres", host=str(self.folder))
 
     def _url(self, name: str) -> str:
         return f"postgresql+asyncpg://trunkline@/{name}?host={self.folder}"

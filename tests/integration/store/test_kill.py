@@ -43,7 +43,7 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.parametrize("accepted", [1, 153])
+@pytest.mark.parametrize("accepted", [pytest.param(1, marks=pytest.mark.long("a kill at another time")), 153])
 async def test_a_killed_process_lost_nothing(url: str, accepted: int) -> None:
     storage = await Storage.open(url, deliver=False, secrets=SECRETS)
     account, _ = await storage.accounts.create("Acme", balance_paise=10_000_000)

@@ -418,7 +418,7 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.parametrize("bought", [1, 30])
+@pytest.mark.parametrize("bought", [pytest.param(1, marks=pytest.mark.long("a kill at another time")), 30])
 async def test_a_killed_process_has_charged_for_what_it_gave(url: str, bought: int) -> None:
     storage = await Storage.open(url, deliver=False, secrets=SECRETS)
     account, _ = await storage.accounts.create("Acme", balance_paise=100_000_000, kyc=True)

@@ -73,6 +73,7 @@ async def _killed_after(lines: int, *arguments: str) -> list[str]:
     return [event_id for line in said for event_id in json.loads(line)]
 
 
+@pytest.mark.long(reason="starts a process for each kill")
 async def test_kills_during_bursts_lose_nothing(
     receiver: Receiver, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

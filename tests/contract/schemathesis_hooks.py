@@ -10,21 +10,22 @@ import schemathesis
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
-def _is_printable(value: Any) -> bool:
+def _printable(value: Any) -> Any:
+    # One for one, as a text may have a shortest length.
     if isinstance(value, str):
-        return _CONTROLS.search(value) is None
+        return _CONTROLS.sub("x", value)
     if isinstance(value, dict):
-        return all(_is_printable(part) for pair in value.items() for part in pair)
-    return not isinstance(value, list) or all(map(_is_printable, value))
+        return {_printable(name): _printable(part) for name, part in value.items()}
+    return [_printable(part) for part in value] if isinstance(value, list) else value
 
 
 @schemathesis.hook
-def filter_body(_: schemathesis.HookContext, body: Any) -> bool:
-    """Leave out bodies with control characters, which are refused."""
-    return _is_printable(body)
+def map_body(_: schemathesis.HookContext, body: Any) -> Any:
+    """Replace control characters, which are refused."""
+    return _printable(body)
 
 
 @schemathesis.hook
-def filter_query(_: schemathesis.HookContext, query: Any) -> bool:
-    """Leave out queries with control characters, which are refused."""
-    return _is_printable(query)
+def map_query(_: schemathesis.HookContext, query: Any) -> Any:
+    """Replace control characters, which are refused."""
+    return _printable(query)

@@ -1,118 +1,43 @@
-CREATE TABLE model_keys (
-	key_id TEXT NOT NULL,
+CREATE TABLE chat_messages (
+	message_id TEXT NOT NULL,
 	account_sid TEXT NOT NULL,
-	name TEXT NOT NULL,
-	provider TEXT NOT NULL,
-	secret TEXT NOT NULL,
-	created_at BIGINT NOT NULL,
-	CONSTRAINT pk_model_keys PRIMARY KEY (key_id),
-	CONSTRAINT fk_model_keys_account_sid FOREIGN KEY(account_sid) REFERENCES accounts (account_sid),
-	CONSTRAINT uq_model_keys_account_sid_name UNIQUE (account_sid, name)
-);
-CREATE TABLE nodes (
-	node TEXT NOT NULL,
-	incarnation TEXT NOT NULL,
-	place TEXT NOT NULL,
-	url TEXT NOT NULL,
-	started_at BIGINT NOT NULL,
-	lease_until BIGINT NOT NULL,
-	adopted_by TEXT, draining_since BIGINT, sip_address TEXT, version TEXT, schema_revision TEXT,
-	CONSTRAINT pk_nodes PRIMARY KEY (node),
-	CONSTRAINT uq_nodes_node_incarnation UNIQUE (node, incarnation)
-);
-CREATE TABLE number_orders (
-	order_id TEXT NOT NULL,
-	account_sid TEXT NOT NULL,
-	live_ref TEXT NOT NULL,
-	number TEXT NOT NULL,
-	state TEXT NOT NULL,
-	months BIGINT NOT NULL,
-	total_paise BIGINT NOT NULL,
-	phone_number_id TEXT,
-	created_at BIGINT NOT NULL,
-	updated_at BIGINT NOT NULL,
-	CONSTRAINT pk_number_orders PRIMARY KEY (order_id),
-	CONSTRAINT fk_number_orders_account_sid FOREIGN KEY(account_sid) REFERENCES accounts (account_sid)
-);
-CREATE TABLE otps (
-	otp_id TEXT NOT NULL,
-	account_sid TEXT NOT NULL,
-	call_sid TEXT NOT NULL,
+	direction TEXT NOT NULL,
+	from_number TEXT NOT NULL,
 	to_number TEXT NOT NULL,
-	reference TEXT,
-	code_hash TEXT,
-	attempts BIGINT NOT NULL,
-	created_at BIGINT NOT NULL,
-	expires_at BIGINT NOT NULL,
-	verified_at BIGINT,
-	CONSTRAINT pk_otps PRIMARY KEY (otp_id),
-	CONSTRAINT fk_otps_account_sid FOREIGN KEY(account_sid) REFERENCES accounts (account_sid),
-	CONSTRAINT uq_otps_call_sid UNIQUE (call_sid)
-);
-CREATE TABLE phone_numbers (
-	phone_number_id TEXT NOT NULL,
-	account_sid TEXT NOT NULL,
-	number TEXT NOT NULL,
-	friendly_name TEXT,
+	type TEXT NOT NULL,
+	content TEXT NOT NULL,
 	status TEXT NOT NULL,
-	number_type TEXT NOT NULL,
-	voice_enabled BOOLEAN NOT NULL,
-	sms_enabled BOOLEAN NOT NULL,
-	monthly_cost_paise BIGINT NOT NULL,
-	carrier_sid TEXT,
-	app_sid TEXT,
-	registered BOOLEAN NOT NULL,
-	binding TEXT,
-	created_at BIGINT NOT NULL,
-	updated_at BIGINT NOT NULL,
-	deleted_at BIGINT,
-	revision BIGINT NOT NULL, region TEXT, order_id TEXT, billing_anchor_at BIGINT, paid_months BIGINT, next_billing_at BIGINT, payment_deadline_at BIGINT,
-	CONSTRAINT pk_phone_numbers PRIMARY KEY (phone_number_id),
-	CONSTRAINT fk_phone_numbers_account_sid FOREIGN KEY(account_sid) REFERENCES accounts (account_sid),
-	CONSTRAINT fk_phone_numbers_carrier_sid FOREIGN KEY(carrier_sid) REFERENCES carriers (carrier_sid)
-);
-CREATE TABLE recording_removals (
-	call_sid TEXT NOT NULL,
-	node TEXT NOT NULL,
-	path TEXT NOT NULL, object TEXT,
-	CONSTRAINT pk_recording_removals PRIMARY KEY (call_sid)
-);
-CREATE TABLE recording_uploads (
-	sid TEXT NOT NULL,
-	call_sid TEXT NOT NULL,
-	node TEXT NOT NULL,
-	object TEXT NOT NULL,
-	details TEXT NOT NULL,
-	CONSTRAINT pk_recording_uploads PRIMARY KEY (sid)
-);
-CREATE TABLE reserves (
-	call_sid TEXT NOT NULL,
-	account_sid TEXT NOT NULL,
-	amount_paise BIGINT NOT NULL,
-	created_at BIGINT NOT NULL,
-	CONSTRAINT pk_reserves PRIMARY KEY (call_sid),
-	CONSTRAINT fk_reserves_account_sid FOREIGN KEY(account_sid) REFERENCES accounts (account_sid)
-)
- WITHOUT ROWID
-;
-CREATE TABLE schema_compatibility (
-	id INTEGER NOT NULL,
-	oldest TEXT NOT NULL,
-	CONSTRAINT pk_schema_compatibility PRIMARY KEY (id)
-);
-CREATE TABLE secret_check (
-	id INTEGER NOT NULL,
-	sealed TEXT NOT NULL,
-	CONSTRAINT pk_secret_check PRIMARY KEY (id)
-);
-CREATE TABLE template_withdrawals (
-	reference TEXT NOT NULL,
-	account_sid TEXT NOT NULL,
+	campaign_id BIGINT,
 	network_ref TEXT,
-	due_at BIGINT NOT NULL,
+	error_code TEXT,
+	error_message TEXT,
 	created_at BIGINT NOT NULL,
-	CONSTRAINT pk_template_withdrawals PRIMARY KEY (reference),
-	CONSTRAINT fk_template_withdrawals_account_sid FOREIGN KEY(account_sid) REFERENCES accounts (account_sid)
+	due_at BIGINT NOT NULL,
+	sent_at BIGINT,
+	delivered_at BIGINT,
+	read_at BIGINT,
+	failed_at BIGINT,
+	node TEXT NOT NULL,
+	leased_until BIGINT NOT NULL,
+	attempts BIGINT NOT NULL,
+	CONSTRAINT pk_chat_messages PRIMARY KEY (message_id),
+	CONSTRAINT fk_chat_messages_account_sid FOREIGN KEY(account_sid) REFERENCES accounts (account_sid)
+);
+CREATE TABLE chat_paces (
+	account_sid TEXT NOT NULL,
+	reached_at BIGINT NOT NULL,
+	CONSTRAINT pk_chat_paces PRIMARY KEY (account_sid),
+	CONSTRAINT fk_chat_paces_account_sid FOREIGN KEY(account_sid) REFERENCES accounts (account_sid)
+);
+CREATE TABLE channels (
+	account_sid TEXT NOT NULL,
+	number TEXT,
+	display_name TEXT,
+	is_connected BOOLEAN NOT NULL,
+	messages_per_second BIGINT,
+	updated_at BIGINT NOT NULL,
+	CONSTRAINT pk_channels PRIMARY KEY (account_sid),
+	CONSTRAINT fk_channels_account_sid FOREIGN KEY(account_sid) REFERENCES accounts (account_sid)
 );
 CREATE TABLE templates (
 	template_id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
@@ -130,6 +55,97 @@ CREATE TABLE templates (
 	created_at BIGINT NOT NULL,
 	updated_at BIGINT NOT NULL,
 	CONSTRAINT fk_templates_account_sid FOREIGN KEY(account_sid) REFERENCES accounts (account_sid)
+);
+CREATE TABLE template_withdrawals (
+	reference TEXT NOT NULL,
+	account_sid TEXT NOT NULL,
+	network_ref TEXT,
+	due_at BIGINT NOT NULL,
+	created_at BIGINT NOT NULL,
+	CONSTRAINT pk_template_withdrawals PRIMARY KEY (reference),
+	CONSTRAINT fk_template_withdrawals_account_sid FOREIGN KEY(account_sid) REFERENCES accounts (account_sid)
+);
+CREATE TABLE campaigns (
+	campaign_id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	reference TEXT NOT NULL,
+	account_sid TEXT NOT NULL,
+	name TEXT NOT NULL,
+	template_id BIGINT NOT NULL,
+	template_name TEXT NOT NULL,
+	language TEXT NOT NULL,
+	body_parameters TEXT NOT NULL,
+	state TEXT NOT NULL,
+	total BIGINT NOT NULL,
+	made BIGINT NOT NULL,
+	recipients TEXT NOT NULL,
+	created_at BIGINT NOT NULL,
+	starts_at BIGINT NOT NULL,
+	scheduled_for BIGINT,
+	started_at BIGINT,
+	handed_at BIGINT,
+	ended_at BIGINT,
+	CONSTRAINT fk_campaigns_account_sid FOREIGN KEY(account_sid) REFERENCES accounts (account_sid),
+	CONSTRAINT uq_campaigns_reference UNIQUE (reference)
+);
+CREATE TABLE contacts (
+	contact_id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	account_sid TEXT NOT NULL,
+	made_by TEXT,
+	phone_number TEXT NOT NULL,
+	first_name TEXT,
+	last_name TEXT,
+	email TEXT,
+	custom_fields TEXT,
+	notes TEXT,
+	opted_out BOOLEAN NOT NULL,
+	search_text TEXT NOT NULL,
+	created_at BIGINT NOT NULL,
+	updated_at BIGINT NOT NULL,
+	CONSTRAINT fk_contacts_account_sid FOREIGN KEY(account_sid) REFERENCES accounts (account_sid),
+	CONSTRAINT uq_contacts_account_sid_phone_number UNIQUE (account_sid, phone_number)
+);
+CREATE TABLE contact_lists (
+	list_id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	account_sid TEXT NOT NULL,
+	made_by TEXT NOT NULL,
+	name TEXT NOT NULL,
+	description TEXT,
+	created_at BIGINT NOT NULL,
+	updated_at BIGINT NOT NULL,
+	CONSTRAINT fk_contact_lists_account_sid FOREIGN KEY(account_sid) REFERENCES accounts (account_sid),
+	CONSTRAINT uq_contact_lists_made_by UNIQUE (made_by)
+);
+CREATE TABLE contact_list_members (
+	list_id BIGINT NOT NULL,
+	contact_id BIGINT NOT NULL,
+	CONSTRAINT pk_contact_list_members PRIMARY KEY (list_id, contact_id),
+	CONSTRAINT fk_contact_list_members_contact_id FOREIGN KEY(contact_id) REFERENCES contacts (contact_id) ON DELETE CASCADE,
+	CONSTRAINT fk_contact_list_members_list_id FOREIGN KEY(list_id) REFERENCES contact_lists (list_id) ON DELETE CASCADE
+);
+CREATE TABLE webhook_endpoints (
+	endpoint_id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	subscription_id TEXT NOT NULL,
+	CONSTRAINT fk_webhook_endpoints_subscription_id FOREIGN KEY(subscription_id) REFERENCES webhook_subscriptions (subscription_id),
+	CONSTRAINT uq_webhook_endpoints_subscription_id UNIQUE (subscription_id)
+);
+CREATE TABLE tools (
+	tool_id TEXT NOT NULL,
+	account_sid TEXT NOT NULL,
+	name TEXT NOT NULL,
+	definition TEXT NOT NULL,
+	headers TEXT,
+	secret TEXT NOT NULL,
+	created_at BIGINT NOT NULL,
+	updated_at BIGINT NOT NULL,
+	CONSTRAINT pk_tools PRIMARY KEY (tool_id),
+	CONSTRAINT fk_tools_account_sid FOREIGN KEY(account_sid) REFERENCES accounts (account_sid),
+	CONSTRAINT uq_tools_account_sid_name UNIQUE (account_sid, name)
+);
+CREATE TABLE disabled_tools (
+	account_sid TEXT NOT NULL,
+	name TEXT NOT NULL,
+	CONSTRAINT pk_disabled_tools PRIMARY KEY (account_sid, name),
+	CONSTRAINT fk_disabled_tools_account_sid FOREIGN KEY(account_sid) REFERENCES accounts (account_sid)
 );
 CREATE TABLE tool_changes (
 	account_sid TEXT NOT NULL,
@@ -149,29 +165,24 @@ CREATE TABLE tool_usage (
 	CONSTRAINT pk_tool_usage PRIMARY KEY (account_sid, day, tool, key_id),
 	CONSTRAINT fk_tool_usage_account_sid FOREIGN KEY(account_sid) REFERENCES accounts (account_sid)
 );
-CREATE TABLE tools (
-	tool_id TEXT NOT NULL,
-	account_sid TEXT NOT NULL,
-	name TEXT NOT NULL,
-	definition TEXT NOT NULL,
-	headers TEXT,
-	secret TEXT NOT NULL,
-	created_at BIGINT NOT NULL,
-	updated_at BIGINT NOT NULL,
-	CONSTRAINT pk_tools PRIMARY KEY (tool_id),
-	CONSTRAINT fk_tools_account_sid FOREIGN KEY(account_sid) REFERENCES accounts (account_sid),
-	CONSTRAINT uq_tools_account_sid_name UNIQUE (account_sid, name)
-);
-CREATE TABLE transcript_segments (
+CREATE TABLE former_dialogs (
 	call_sid TEXT NOT NULL,
-	number BIGINT NOT NULL,
-	account_sid TEXT NOT NULL,
-	role TEXT NOT NULL,
-	text TEXT NOT NULL,
-	start_ms BIGINT NOT NULL,
-	end_ms BIGINT,
-	CONSTRAINT pk_transcript_segments PRIMARY KEY (call_sid, number),
-	CONSTRAINT fk_transcript_segments_account_sid FOREIGN KEY(account_sid) REFERENCES accounts (account_sid)
+	node TEXT NOT NULL,
+	dialogs TEXT NOT NULL,
+	CONSTRAINT pk_former_dialogs PRIMARY KEY (call_sid)
+)
+ WITHOUT ROWID
+;
+CREATE TABLE nodes (
+	node TEXT NOT NULL,
+	incarnation TEXT NOT NULL,
+	place TEXT NOT NULL,
+	url TEXT NOT NULL,
+	started_at BIGINT NOT NULL,
+	lease_until BIGINT NOT NULL,
+	adopted_by TEXT, draining_since BIGINT, sip_address TEXT, version TEXT, schema_revision TEXT,
+	CONSTRAINT pk_nodes PRIMARY KEY (node),
+	CONSTRAINT uq_nodes_node_incarnation UNIQUE (node, incarnation)
 );
 CREATE TABLE trunk_legs (
 	leg TEXT NOT NULL,
@@ -188,63 +199,47 @@ CREATE TABLE trunk_paces (
 )
  WITHOUT ROWID
 ;
-CREATE TABLE wallets (
-	account_sid TEXT NOT NULL,
-	balance_paise BIGINT NOT NULL,
-	reserved_paise BIGINT NOT NULL,
-	updated_at BIGINT NOT NULL, spent_hour BIGINT DEFAULT '0' NOT NULL, spent_paise BIGINT DEFAULT '0' NOT NULL, paced_until BIGINT DEFAULT '0' NOT NULL,
-	CONSTRAINT pk_wallets PRIMARY KEY (account_sid),
-	CONSTRAINT ck_wallets_balance CHECK (balance_paise >= reserved_paise),
-	CONSTRAINT ck_wallets_reserved CHECK (reserved_paise >= 0),
-	CONSTRAINT fk_wallets_account_sid FOREIGN KEY(account_sid) REFERENCES accounts (account_sid)
-)
- WITHOUT ROWID
-;
-CREATE TABLE webhook_deliveries (
-	position INTEGER NOT NULL,
-	delivery_id TEXT NOT NULL,
-	event_id TEXT NOT NULL,
-	account_sid TEXT NOT NULL,
-	call_sid TEXT,
-	event TEXT NOT NULL,
-	method TEXT NOT NULL,
-	url TEXT NOT NULL,
-	body BLOB NOT NULL,
-	status TEXT NOT NULL,
-	attempts BIGINT NOT NULL,
-	next_attempt_at BIGINT NOT NULL,
+CREATE TABLE duties (
+	duty TEXT NOT NULL,
 	node TEXT NOT NULL,
-	leased_until BIGINT NOT NULL,
-	response_code BIGINT NOT NULL,
-	last_error TEXT,
-	created_at BIGINT NOT NULL,
-	delivered_at BIGINT, subscription_id TEXT,
-	CONSTRAINT pk_webhook_deliveries PRIMARY KEY (position),
-	CONSTRAINT fk_webhook_deliveries_account_sid FOREIGN KEY(account_sid) REFERENCES accounts (account_sid),
-	CONSTRAINT uq_webhook_deliveries_delivery_id UNIQUE (delivery_id)
+	CONSTRAINT pk_duties PRIMARY KEY (duty)
 );
-CREATE TABLE webhook_endpoints (
-	endpoint_id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
-	subscription_id TEXT NOT NULL,
-	CONSTRAINT fk_webhook_endpoints_subscription_id FOREIGN KEY(subscription_id) REFERENCES webhook_subscriptions (subscription_id),
-	CONSTRAINT uq_webhook_endpoints_subscription_id UNIQUE (subscription_id)
-);
-CREATE TABLE webhook_subscriptions (
-	subscription_id TEXT NOT NULL,
-	account_sid TEXT NOT NULL,
-	service TEXT NOT NULL,
-	url TEXT NOT NULL,
-	secret TEXT,
-	event_types TEXT NOT NULL,
-	description TEXT,
-	is_active BOOLEAN NOT NULL,
-	created_at BIGINT NOT NULL,
-	updated_at BIGINT NOT NULL,
-	CONSTRAINT pk_webhook_subscriptions PRIMARY KEY (subscription_id),
-	CONSTRAINT fk_webhook_subscriptions_account_sid FOREIGN KEY(account_sid) REFERENCES accounts (account_sid)
-);
-CREATE TABLE writer_probe (
+CREATE TABLE recording_uploads (
+	sid TEXT NOT NULL,
+	call_sid TEXT NOT NULL,
 	node TEXT NOT NULL,
-	probed_at BIGINT NOT NULL,
-	CONSTRAINT pk_writer_probe PRIMARY KEY (node)
+	object TEXT NOT NULL,
+	details TEXT NOT NULL,
+	CONSTRAINT pk_recording_uploads PRIMARY KEY (sid)
+);
+CREATE TABLE conferences (
+	account_sid TEXT NOT NULL,
+	name TEXT NOT NULL,
+	node TEXT NOT NULL,
+	CONSTRAINT pk_conferences PRIMARY KEY (account_sid, name)
+);
+CREATE TABLE console_sessions (
+	token_hash TEXT NOT NULL,
+	kind TEXT NOT NULL,
+	key_id TEXT NOT NULL,
+	created_at BIGINT NOT NULL,
+	expires_at BIGINT NOT NULL,
+	CONSTRAINT pk_console_sessions PRIMARY KEY (token_hash),
+	CONSTRAINT fk_console_sessions_key_id_api_keys FOREIGN KEY(key_id) REFERENCES api_keys (key_id)
+);
+CREATE TABLE model_keys (
+	key_id TEXT NOT NULL,
+	account_sid TEXT NOT NULL,
+	name TEXT NOT NULL,
+	provider TEXT NOT NULL,
+	secret TEXT NOT NULL,
+	created_at BIGINT NOT NULL,
+	CONSTRAINT pk_model_keys PRIMARY KEY (key_id),
+	CONSTRAINT fk_model_keys_account_sid FOREIGN KEY(account_sid) REFERENCES accounts (account_sid),
+	CONSTRAINT uq_model_keys_account_sid_name UNIQUE (account_sid, name)
+);
+CREATE TABLE schema_compatibility (
+	id INTEGER NOT NULL,
+	oldest TEXT NOT NULL,
+	CONSTRAINT pk_schema_compatibility PRIMARY KEY (id)
 );

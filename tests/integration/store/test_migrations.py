@@ -153,6 +153,8 @@ def everything(connection: Connection) -> dict[str, Any]:
     }
     for name in sa.inspect(connection).get_table_names():
         found[f"rows of {name}"] = connection.exec_driver_sql(f"SELECT * FROM {name}").all()
+        # Which of several the planner takes depends on their order.
+        found[f"indexes of {name}"] = connection.exec_driver_sql(f"PRAGMA index_list({name})").all()
     counted = connection.exec_driver_sql("SELECT * FROM sqlite_sequence WHERE seq > 0")
     found["rows of sqlite_sequence"] = counted.all()
     return found

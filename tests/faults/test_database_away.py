@@ -18,13 +18,13 @@ from tests.faults.oracle.evidence import Evidence
 from tests.faults.oracle.explain import assert_nothing_lost
 from tests.faults.oracle.fronted_stage import FrontedStage
 from tests.faults.test_fronted_nodes import carries_calls
-from tests.support.kamailio import KAMAILIO
+from tests.support.kamailio import needs_kamailio
 from tests.support.postgres import PostgresServer, running_postgres
 from tests.support.server_process import ServerProcess, wait_until
 
 # `make test` installs what is missing here; a run without make goes on with the rest, and says so.
 pytestmark = [
-    pytest.mark.skipif(KAMAILIO is None, reason="Kamailio is not installed (Debian: kamailio)"),
+    needs_kamailio,
     pytest.mark.durable,
     pytest.mark.timeout(0),
     pytest.mark.long(reason="a load on two servers while their database is away for 30 s"),

@@ -13,7 +13,7 @@ from typing import Self
 import pytest
 
 from tests.sipp.exchange import Exchange
-from tests.support.kamailio import KAMAILIO, Front
+from tests.support.kamailio import Front, needs_kamailio
 from tests.support.ports import free_port
 from tests.support.postgres import PostgresServer, running_postgres
 from tests.support.server_process import ServerProcess, wait_until
@@ -23,7 +23,7 @@ from tests.support.waiting import PATIENCE_S
 # `make test` installs what is missing here; a run without make goes on with the rest, and says so.
 pytestmark = [
     pytest.mark.skipif(SIPP is None, reason="SIPp is not installed (Debian: sip-tester)"),
-    pytest.mark.skipif(KAMAILIO is None, reason="Kamailio is not installed (Debian: kamailio)"),
+    needs_kamailio,
     pytest.mark.durable,
     pytest.mark.long(reason="a load of calls over two servers, 30 to 60 s"),
 ]

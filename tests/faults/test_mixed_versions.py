@@ -10,7 +10,7 @@ import pytest
 
 from callcontrol.database import schema
 from tests.faults.test_fronted_nodes import Cluster, carries_calls
-from tests.support.kamailio import KAMAILIO
+from tests.support.kamailio import needs_kamailio
 from tests.support.other_version import NEXT_REVISION, NextVersion, make_next_version
 from tests.support.postgres import PostgresServer, running_postgres
 from tests.support.server_process import ServerFailed, ServerProcess, wait_until
@@ -20,7 +20,7 @@ from tests.support.waiting import PATIENCE_S
 # `make test` installs what is missing here; a run without make goes on with the rest, and says so.
 pytestmark = [
     pytest.mark.skipif(SIPP is None, reason="SIPp is not installed (Debian: sip-tester)"),
-    pytest.mark.skipif(KAMAILIO is None, reason="Kamailio is not installed (Debian: kamailio)"),
+    needs_kamailio,
     pytest.mark.durable,
     pytest.mark.long(reason="servers of two versions, which are restarted in turn under load"),
 ]

@@ -14,7 +14,7 @@ from tests.faults.oracle.evidence import Evidence, Leg
 from tests.faults.oracle.explain import assert_nothing_lost
 from tests.faults.oracle.fronted_stage import FrontedStage
 from tests.faults.test_fronted_nodes import carries_calls
-from tests.support.kamailio import KAMAILIO
+from tests.support.kamailio import needs_kamailio
 from tests.support.other_version import NextVersion, make_next_version
 from tests.support.postgres import PostgresServer, running_postgres
 from tests.support.server_process import ServerProcess
@@ -22,7 +22,7 @@ from tests.support.waiting import PATIENCE_S
 
 # `make test` installs what is missing here; a run without make goes on with the rest, and says so.
 pytestmark = [
-    pytest.mark.skipif(KAMAILIO is None, reason="Kamailio is not installed (Debian: kamailio)"),
+    needs_kamailio,
     pytest.mark.durable,
     pytest.mark.timeout(0),
     pytest.mark.long(reason="two servers, each of which is drained and started under load"),

@@ -11,7 +11,7 @@ import pytest
 
 from tests.sipp.exchange import FORWARDED, Exchange
 from tests.support.certificates import Authority, Issued
-from tests.support.kamailio import KAMAILIO, Front
+from tests.support.kamailio import Front, needs_kamailio
 from tests.support.ports import free_port
 from tests.support.server_process import wait_until
 from tests.support.sipp_run import Load, Sipp
@@ -19,7 +19,7 @@ from tests.support.tls_relay import TlsRelay
 from tests.support.waiting import PATIENCE_S
 
 # `make test` installs what is missing here; a run without make goes on with the rest, and says so.
-pytestmark = pytest.mark.skipif(KAMAILIO is None, reason="Kamailio is not installed (Debian: kamailio)")
+pytestmark = needs_kamailio
 
 # No carrier has the address of a node, which is 127.0.0.1.
 CALLERS = "127.0.0.21"

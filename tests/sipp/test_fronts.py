@@ -13,13 +13,13 @@ import pytest
 
 from tests.faults.oracle.sip_text import Message, answer
 from tests.sipp.exchange import FORWARDED, Exchange
-from tests.support.kamailio import KAMAILIO, Front, ask, asked
+from tests.support.kamailio import Front, ask, asked, needs_kamailio
 from tests.support.ports import free_port
 from tests.support.server_process import wait_until
 from tests.support.sipp_run import Load
 
 # `make test` installs what is missing here; a run without make goes on with the rest, and says so.
-pytestmark = pytest.mark.skipif(KAMAILIO is None, reason="Kamailio is not installed (Debian: kamailio)")
+pytestmark = needs_kamailio
 
 
 @dataclass

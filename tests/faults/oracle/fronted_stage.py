@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from pathlib import Path
+from types import TracebackType
 
 from tests.faults.lengths import RTP_PORTS
 from tests.faults.oracle.stage import OracleStage
@@ -40,10 +41,12 @@ class FrontedStage(OracleStage):
         self.front.start([f"sip:127.0.0.1:{node.sip_port}" for node in (self.server, self.b)])
         return self
 
-    def __exit__(self, *reason: object) -> None:
-        super().__exit__(*reason)  # type: ignore[arg-type]  # As it came.
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        super().__exit__(kind, error, trace)
         if self.b.process is not None and self.b.process.poll() is None:
-            self.b.stop() if reason[0] is None else self.b.kill()
+            self.b.stop() if kind is None else self.b.kill()
         self.front.stop()
 
     def _calls_left(self) -> bool:

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final
 
@@ -93,24 +93,44 @@ def create_app(
         check_replies,
         neighbours.forwarder,
     )
-    outer = edge(metrics, style_finder(ENDPOINTS), pipeline.admit_unrouted, Cors(neighbours.origins))
+    outer = edge(metrics, style_finder(), pipeline.admit_unrouted, Cors(neighbours.origins))
     app = web.Application(
         client_max_size=MAX_BODY_BYTES, middlewares=[outer], handler_args=dict(SERVER_OPTIONS)
     )
     service = ServiceRoutes(lifecycle, metrics)
     reference = ReferenceRoutes(ENDPOINTS, service.endpoints, public_url)
-    routed = list(_routed(pipeline, (*service.endpoints, *reference.endpoints, reference.files)))
-    for method, path, handler in routed:
-        app.router.add_route(method, path, handler)
-    # Behind all others, which are found first.
-    for method, path, handler in routed:
-        app.router.add_route(method, f"{path}/", handler)
+    resources: dict[str, web.Resource] = {}
+    for method, path, handler in _routed(
+        pipeline, (*service.endpoints, *reference.endpoints, reference.files)
+    ):
+        if path not in resources:
+            resources[path] = _Dynamic(path) if "{" in path else _Plain(path)
+            app.router.register_resource(resources[path])
+        resources[path].add_route(method, handler)
     return app
+
+
+class _Plain(web.PlainResource):
+    """A path without parameters, also with a slash at its end."""
+
+    def _match(self, path: str) -> dict[str, str] | None:
+        return super()._match(_without_slash(path))
+
+
+class _Dynamic(web.DynamicResource):
+    """A path with parameters, also with a slash at its end."""
+
+    def _match(self, path: str) -> dict[str, str] | None:
+        return super()._match(_without_slash(path))
+
+
+def _without_slash(path: str) -> str:
+    return path[:-1] if path[-1] == "/" else path
 
 
 def _routed(pipeline: Pipeline, public: Iterable[PublicEndpoint]) -> Iterator[tuple[str, str, _Handler]]:
     """Method, pattern and handler of every route."""
-    patterns = patterns_of(endpoint.path for endpoint in ENDPOINTS)
+    patterns = _patterns()
     for endpoint in ENDPOINTS:
         handler, path = pipeline.handler(endpoint), patterns[endpoint.path]
         yield endpoint.method, path, handler
@@ -120,6 +140,11 @@ def _routed(pipeline: Pipeline, public: Iterable[PublicEndpoint]) -> Iterator[tu
     for route in public:
         yield "GET", route.path, route.handler
         yield "HEAD", route.path, route.handler
+
+
+@cache
+def _patterns() -> Mapping[str, str]:
+    return patterns_of(endpoint.path for endpoint in ENDPOINTS)
 
 
 def patterns_of(paths: Iterable[str]) -> dict[str, str]:
@@ -170,7 +195,8 @@ def _kept(part: str, endpoint: Endpoint[Any, Any]) -> str:
     return _NUMBER if of and endpoint.identified_by(of[0]) is Identifiers.INTEGER else part
 
 
-def style_finder(endpoints: Iterable[Endpoint[Any, Any]]) -> Callable[[str], ErrorStyle]:
+@cache
+def style_finder() -> Callable[[str], ErrorStyle]:
     """
     Make a function that gives the error style for requests without an endpoint: unknown paths or methods.
 
@@ -178,7 +204,7 @@ def style_finder(endpoints: Iterable[Endpoint[Any, Any]]) -> Callable[[str], Err
     request matches an integer parameter.
     """
     styles: dict[tuple[str, ...], set[ErrorStyle]] = {}
-    for endpoint in endpoints:
+    for endpoint in ENDPOINTS:
         parts = [_kept(part, endpoint) for part in endpoint.path.split("/")]
         for length in range(2, len(parts) + 1):
             styles.setdefault(tuple(parts[:length]), set()).add(endpoint.style)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.machine import describe
-from tests.integration.test_api_cli import TIMEOUT_S, Process, environment_in
+from tests.support.serving_command import TIMEOUT_S, Process, environment_in
 
 _COMMANDS: Final = (
     ("--help",),

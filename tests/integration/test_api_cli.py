@@ -12,7 +12,6 @@ import json
 import os
 import re
 import shlex
-import signal
 import subprocess
 import sys
 import urllib.error
@@ -25,33 +24,16 @@ from unittest import mock
 import pytest
 
 from api.cli import main
-from tests.support.ports import port_range
+from tests.support.serving_command import TIMEOUT_S, Process, environment_in, running
 
 pytestmark = pytest.mark.real_time(reason="the command runs in processes of its own")
 
 ROOT = Path(__file__).resolve().parents[2]
-TIMEOUT_S = 60
 
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
     return environment_in(tmp_path)
-
-
-def environment_in(folder: Path) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("TRUNKLINE_")}
-    return {
-        **kept,
-        "PYTHONPATH": str(ROOT),
-        "PYTHONUNBUFFERED": "1",
-        "TRUNKLINE_DATA_DIR": str(folder / "data"),
-        "TRUNKLINE_HTTP_LISTEN": "127.0.0.1:0",
-        "TRUNKLINE_SIP_LISTEN": "udp:127.0.0.1:0",
-        "TRUNKLINE_SANDBOX_LISTEN": "udp:127.0.0.1:0",
-        "TRUNKLINE_RTP_PORTS": "{}-{}".format(*port_range(200)),
-        "TRUNKLINE_SANDBOX_RTP_PORTS": "{}-{}".format(*port_range(200)),
-        "TRUNKLINE_DRAIN_S": "1",
-    }
 
 
 Done = subprocess.CompletedProcess[str]
@@ -373,51 +355,6 @@ print(len(models), [model.__name__ for model in models if model.__pydantic_compl
     assert set(json.loads(built.replace("'", '"'))) <= {"RequestModel", "ResponseModel", "ResponseList"}
 
 
-class Process:
-    """`trunkline serve`, up and greeting."""
-
-    def __init__(self, environment: dict[str, str], *options: str) -> None:
-        self.environment = environment
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "api", "serve", *options],
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert self.process.stdout is not None
-        self.greeting = ""
-        while "curl" not in self.greeting and "another key" not in self.greeting:
-            line = self.process.stdout.readline()
-            assert line, self.process.communicate()[1]
-            self.greeting += line
-        found = re.search(r"up at (\S+)", self.greeting)
-        assert found is not None
-        self.url = found[1]
-
-    def get(self, path: str, key: str) -> tuple[int, Any]:
-        return self.ask(urllib.request.Request(self.url + path), key)
-
-    def post(self, path: str, key: str, body: Any) -> tuple[int, Any]:
-        headers = {"Content-Type": "application/json"}
-        request = urllib.request.Request(self.url + path, json.dumps(body).encode(), headers, method="POST")
-        return self.ask(request, key)
-
-    def ask(self, request: urllib.request.Request, key: str) -> tuple[int, Any]:
-        request.add_header("Authorization", f"Bearer {key}")
-        try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
-                return answer.status, json.loads(answer.read())
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, json.loads(error.read())
-
-    def stop(self) -> tuple[int, str]:
-        self.process.send_signal(signal.SIGTERM)
-        _, errors = self.process.communicate(timeout=TIMEOUT_S)
-        return self.process.returncode, errors
-
-
 @pytest.fixture
 def server(environment: dict[str, str]) -> Iterator[Process]:
     with running(environment) as process:
@@ -429,17 +366,6 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
     """One server for tests that leave it running; a start takes seconds."""
     with running(environment_in(tmp_path_factory.mktemp("shared"))) as process:
         yield process
-
-
-@contextlib.contextmanager
-def running(environment: dict[str, str]) -> Iterator[Process]:
-    process = Process(environment)
-    try:
-        yield process
-    finally:
-        if process.process.poll() is None:
-            process.process.kill()
-            process.process.communicate()
 
 
 def test_the_commands_work_beside_a_running_server(shared: Process) -> None:

@@ -68,7 +68,7 @@ def kept_body(begin: bytes, length_bytes: int, withheld: Sequence[bytes], *, is_
         # As long as before, so that the cut is behind no part of another one.
         begin = begin.replace(value, b"*" * len(value))
     kept = begin[:MAX_BODY_BYTES]
-    is_whole = is_whole and len(kept) == len(begin)
+    is_whole = is_whole and length_bytes <= MAX_BODY_BYTES
     text = _text(kept, is_cut=not is_whole)
     return Body(text, length_bytes, is_whole)
 

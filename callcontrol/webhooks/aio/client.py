@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -83,9 +83,7 @@ class WebhookClient:
         answer = await self._attempt(event, secrets, form_secret)
         return answer if answer.took_s is not None else replace(answer, took_s=loop.time() - began)
 
-    async def _attempt(
-        self, event: WebhookEvent, secrets: Sequence[str], form_secret: str | None
-    ) -> Answer:
+    async def _attempt(self, event: WebhookEvent, secrets: Sequence[str], form_secret: str | None) -> Answer:
         try:
             return await self._send(event, secrets, form_secret)
         except DomainError as refusal:
@@ -104,7 +102,6 @@ class WebhookClient:
     async def _send(self, event: WebhookEvent, secrets: Sequence[str], form_secret: str | None) -> Answer:
         self._destinations.check_url(event.url, schemes=WEB_SCHEMES)
         headers = signed_headers(event, secrets, unix_time_s(), form_secret)
-        withheld = withheld_values(headers, (*secrets, form_secret))
         get = event.method == "GET"
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -116,7 +113,7 @@ class WebhookClient:
             allow_redirects=False,
         ) as response:
             took_s = loop.time() - began
-            body = await _read(response, withheld)
+            body = await _read(response, headers, (*secrets, form_secret))
             if is_success(response.status):
                 return Answer(response.status, took_s=took_s, body=body)
             wait_s = retry_after_s(
@@ -130,15 +127,21 @@ class WebhookClient:
         await self._session.close()
 
 
-async def _read(response: aiohttp.ClientResponse, withheld: Sequence[bytes]) -> Body:
+async def _read(
+    response: aiohttp.ClientResponse, sent: Mapping[str, str], secrets: Sequence[str | None]
+) -> Body:
     """
     Read a short body, so that its connection can be reused, and return what is kept of it.
 
+    It must not repeat the secrets of the request, or the signatures among the header fields that were sent.
+
     A body that is long, slow or broken costs the connection.
     """
-    begin, length = bytearray(), 0
+    if response.content.at_eof():
+        return Body()
+    begin, length, is_whole = bytearray(), 0, False
+    withheld = withheld_values(sent, secrets)
     most = MAX_BODY_BYTES + margin_bytes(withheld)
-    is_whole = response.content.at_eof()
     try:
         async with asyncio.timeout(_DRAIN_S):
             while not is_whole and length < _MAX_ANSWER_BYTES:

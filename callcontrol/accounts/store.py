@@ -318,9 +318,10 @@ def choose_account(connection: Connection, token_hash: str, account_sid: str | N
     connection.execute(sa.update(operator_sessions).where(mine).values(account_sid=account_sid))
 
 
-def delete_operator_token(connection: Connection, token_hash: str) -> None:
-    """Delete a token of an operator."""
-    connection.execute(sa.delete(operator_sessions).where(operator_sessions.c.token_hash == token_hash))
+def delete_operator_token(connection: Connection, token_hash: str) -> bool:
+    """Delete a token of an operator; False if it is gone already."""
+    mine = operator_sessions.c.token_hash == token_hash
+    return connection.execute(sa.delete(operator_sessions).where(mine)).rowcount == 1
 
 
 def delete_operator(connection: Connection, operator: str) -> int:

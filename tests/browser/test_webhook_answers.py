@@ -1,4 +1,4 @@
-"""Attempts at a webhook's delivery in a real browser: what was answered is shown as text, and no secret in it."""
+"""Attempts at a delivery of a webhook in a real browser: answers are shown as text, without secrets."""
 
 from __future__ import annotations
 

@@ -173,9 +173,9 @@ class OperatorSessions:
             if accounts.operator_session(connection, _hash(token), "session", now) is not None:
                 return True
             found = accounts.operator_session(connection, _hash(link), "link", now)
-            if found is None:
+            # Another node may use it in the same moment.
+            if found is None or not accounts.delete_operator_token(connection, _hash(link)):
                 return False
-            accounts.delete_operator_token(connection, _hash(link))
             accounts.insert_operator_token(
                 connection, _hash(token), "session", found.operator, now, now + SESSION_LIFE
             )
@@ -219,7 +219,8 @@ class OperatorSessions:
 
     async def close(self, token: str) -> None:
         """End a session, if it exists."""
-        await self.writer.commit(lambda connection: accounts.delete_operator_token(connection, _hash(token)))
+        token_hash = _hash(token)
+        await self.writer.commit(lambda connection: accounts.delete_operator_token(connection, token_hash))
 
     async def end(self, operator: str) -> int:
         """End all sessions and links of an operator; returns their number."""

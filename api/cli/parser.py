@@ -378,10 +378,10 @@ def _console(commands: _Subparsers[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--url", metavar="URL", help="address of the console's server (default: TRUNKLINE_PUBLIC_URL or here)"
     )
-    parser.set_defaults(run=_later("operators", "make_link"))
+    parser.set_defaults(run=_later("admin", "console_link"))
     parser = _command(group, "end", "end all sessions and links of an operator; prints JSON with ended")
     _add_operator(parser)
-    parser.set_defaults(run=_later("operators", "end_sessions"))
+    parser.set_defaults(run=_later("admin", "end_operator"))
 
 
 def _add_operator(parser: argparse.ArgumentParser) -> None:

@@ -330,10 +330,12 @@ def delete_operator(connection: Connection, operator: str) -> int:
     return connection.execute(sa.delete(operator_sessions).where(mine)).rowcount
 
 
-def delete_expired_operator_tokens(connection: Connection, now: datetime) -> int:
-    """Delete expired tokens of operators; returns their number."""
+def delete_old_of_operators(connection: Connection, now: datetime, actions_before: datetime) -> int:
+    """Delete expired tokens of operators, and old actions; returns their number."""
     expired = operator_sessions.c.expires_at <= to_micros(now)
-    return connection.execute(sa.delete(operator_sessions).where(expired)).rowcount
+    old = operator_actions.c.created_at < to_micros(actions_before)
+    tokens = connection.execute(sa.delete(operator_sessions).where(expired)).rowcount
+    return tokens + connection.execute(sa.delete(operator_actions).where(old)).rowcount
 
 
 def insert_action(connection: Connection, action: OperatorAction) -> None:

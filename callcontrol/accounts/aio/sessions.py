@@ -33,6 +33,9 @@ MAX_SESSIONS: Final = 50
 OPERATOR_PREFIX: Final = "operator_"
 """Beginning of the tokens of operators; no other token of the console has its length."""
 
+ACTIONS_KEPT: Final = timedelta(days=400)
+"""Retention of what operators did."""
+
 _OPERATOR: Final = re.compile(r"[A-Za-z0-9._@-]{1,64}")
 _MAX_PATH_CHARS: Final = 300
 _TOKEN_BYTES: Final = 32
@@ -236,10 +239,10 @@ class OperatorSessions:
         return await self.database.read(lambda connection: accounts.newest_actions(connection, limit))
 
     async def sweep(self) -> int:
-        """Delete expired sessions and links; returns their number."""
+        """Delete expired sessions and links, and old actions; returns their number."""
         now = utc_now()
         return await self.writer.commit(
-            lambda connection: accounts.delete_expired_operator_tokens(connection, now)
+            lambda connection: accounts.delete_old_of_operators(connection, now, now - ACTIONS_KEPT)
         )
 
 

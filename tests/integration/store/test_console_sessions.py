@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 import sqlalchemy as sa
 
-from callcontrol.accounts.aio.sessions import MAX_SESSIONS
+from callcontrol.accounts.aio.sessions import ACTIONS_KEPT, MAX_SESSIONS
 from callcontrol.accounts.store import OperatorSession
+from callcontrol.aio.tokens import utc_now
 from callcontrol.bootstrap.aio.services import Storage
-from callcontrol.database.tables.accounts import operator_sessions
+from callcontrol.database.statements import to_micros
+from callcontrol.database.tables.accounts import operator_actions, operator_sessions
 from callcontrol.errors import NotFound, Unauthorized, ValidationFailed
 from callcontrol.models import Account
 from tests.support.secrets import SECRETS
@@ -119,6 +122,13 @@ async def test_what_operators_did_is_kept_newest_first(storage: Storage, account
         ("asha", "/console/2", 300),
         ("asha", "/console/1", 300),
     ]
+    late = utc_now() - ACTIONS_KEPT - timedelta(seconds=1)
+    of_old = sa.update(operator_actions).values(created_at=to_micros(late))
+    await storage.writer.commit(
+        lambda connection: connection.execute(of_old.where(operator_actions.c.position < 3))
+    )
+    assert await operators.sweep() == 2
+    assert [action.path[:10] for action in await operators.actions(5)] == ["/console/2"]
 
 
 async def test_expired_sessions_of_operators_end_and_are_deleted(storage: Storage) -> None:

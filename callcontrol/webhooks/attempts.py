@@ -45,7 +45,8 @@ def withheld_values(headers: Mapping[str, str], secrets: Iterable[str | None]) -
             words = (word for part in value.split() for word in part.split(","))
             bare = {word.partition("=")[2] if word.startswith(("sha256=", "v1=")) else word for word in words}
             plain |= {value, *(word for word in bare if len(word) >= _LEAST_SIGNATURE_CHARS)}
-    forms = {form for text in plain for form in (text, text.replace("/", "\\/"), quote(text, safe=""))}
+    odd = [text for text in plain if not text.isalnum()]
+    forms = plain.union(*((text.replace("/", "\\/"), quote(text, safe="")) for text in odd))
     return sorted((form.encode() for form in forms), key=len, reverse=True)
 
 

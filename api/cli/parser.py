@@ -53,6 +53,7 @@ def build_parser() -> argparse.ArgumentParser:
     _numbers(commands)
     _carriers(commands)
     _nodes(commands)
+    _console(commands)
     return parser
 
 
@@ -362,6 +363,34 @@ def _nodes(commands: _Subparsers[argparse.ArgumentParser]) -> None:
         "--wait", action="store_true", help="wait until it has ended; shows how many calls are left"
     )
     parser.set_defaults(run=_later("nodes", "drain_node"))
+
+
+def _console(commands: _Subparsers[argparse.ArgumentParser]) -> None:
+    group = _group(commands, "console", "sign operators in to the console, and out")
+    parser = _command(
+        group,
+        "link",
+        "make a link that signs an operator in to the console once; prints JSON with url",
+        "An operator sees the calls of all accounts, and acts in one that is chosen. The link is for ten\n"
+        "minutes, the session for twelve hours.",
+    )
+    _add_operator(parser)
+    parser.add_argument(
+        "--url", metavar="URL", help="address of the console's server (default: TRUNKLINE_PUBLIC_URL or here)"
+    )
+    parser.set_defaults(run=_later("admin", "console_link"))
+    parser = _command(group, "end", "end all sessions and links of an operator; prints JSON with ended")
+    _add_operator(parser)
+    parser.set_defaults(run=_later("admin", "end_operator"))
+
+
+def _add_operator(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--operator",
+        required=True,
+        metavar="NAME",
+        help="name of the person, with which changes are recorded",
+    )
 
 
 def _add_set(parser: argparse.ArgumentParser, *, required: bool) -> None:

@@ -22,7 +22,7 @@ from aiohttp import web
 from api.console.feed import Feed
 from api.console.page import Group, Navigation, Page, Pages, all_pages
 from api.console.rendering import HEADERS, render, static_response
-from api.console.visit import COOKIE, HOME, Visit, form_token
+from api.console.visit import COOKIE, HOME, Visit, signed_in_by
 from api.http.body import FORM, parse_form, read_body
 from api.http.errors import ApiError, to_api_error, unexpected
 from api.http.middleware import current_request
@@ -106,7 +106,7 @@ class Console:
                 if page.method == "GET":
                     router.add_route("HEAD", page.path, handler)
         router.add_route("GET", f"{HOME}/static/{{version}}/{{name}}", self._static)
-        missing = Pages("common")
+        missing = Pages("common", every_account=True)
         router.add_route("GET", HOME, self._handler(Page("GET", HOME, _home, missing, None)))
         for method in ("GET", "POST"):
             router.add_route(
@@ -175,14 +175,17 @@ class Console:
             _check_origin(request)
         visit.token = request.cookies.get(COOKIE, "")
         if not page.public:
-            visit.signed_in = await self.services.storage.console_sessions.principal(visit.token)
+            visit.session = await signed_in_by(self.services.storage, visit.token)
             self._admit(visit)
         if page.method == "POST":
             raw = await read_body(request, (FORM,))
             fields = parse_form(raw) if raw else {}
             visit.form = {name: value for name, value in fields.items() if isinstance(value, str)}
-            if not page.public and visit.form.get("csrf") != form_token(visit.token):
+            if not page.public and visit.form.get("csrf") != visit.csrf:
                 raise Forbidden("This form is not of your session any more; load the page again.")
+            if visit.operator is not None and visit.account_sid:
+                # Before it is done, so that nothing is done unrecorded.
+                await self.services.storage.operators.note(visit.operator, visit.account_sid, request.path)
         try:
             return await page.handler(visit)
         except NodeUnreachable as elsewhere:
@@ -196,11 +199,16 @@ class Console:
 
         Raises:
             RateLimited: The key has asked for too many pages.
-            Forbidden: The key lacks the scope, or is of another service.
+            Forbidden: The key lacks the scope, or is of another service; or the page is not for operators, or
+                not before they have chosen an account.
         """
         principal, page = visit.principal, visit.page
-        current_request().account_sid = principal.account_sid
+        current_request().account_sid = principal.account_sid or None
         self._count(visit.request, "key", f"pages {principal.key_id}", _PAGES_PER_MINUTE)
+        if visit.operator is not None:
+            _admit_operator(visit)
+        elif page.of.only == "operators":
+            raise Forbidden("This page is for operators, who sign in by a link of `trunkline console link`.")
         if page.service is not None and not opens(principal.service, page.service):
             raise Forbidden(f"Your key is for the service {principal.service}, and this page is not of it.")
         if page.scope is not None and page.scope not in principal.scopes:
@@ -244,9 +252,24 @@ class Console:
         return found
 
 
+def _admit_operator(visit: Visit) -> None:
+    """
+    Check that a page is one for an operator.
+
+    Raises:
+        Forbidden: It is about the session's key, or about an account, and none is chosen.
+    """
+    page = visit.page
+    if page.of.only == "keys":
+        raise Forbidden("This page is about an API key, and an operator has none; sign in with the key.")
+    changes = page.method == "POST" and page.scope is not None
+    if visit.every_account and (changes or not page.of.every_account):
+        raise Forbidden("You look at all accounts, and this is about one of them: choose it first.")
+
+
 async def _home(visit: Visit) -> web.StreamResponse:
     """Lead to the first page that the key may see; an account without calls begins with one."""
-    if visit.may("calls.read"):
+    if visit.may("calls.read") and not visit.every_account:
         page = await visit.services.calls.list_calls(visit.account_sid, CallFilter(), 1, 1)
         if not page.items:
             visit.go(f"{HOME}/first")

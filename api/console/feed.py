@@ -41,9 +41,12 @@ _KEPT: Final = 64
 _REFRESH: Final = b"event: refresh\ndata: {}\n\n"
 
 
-def call_summary(record: CallRecord, legs: Sequence[LegView] = ()) -> dict[str, Any]:
-    """Return the fields of a call that lists show, with the legs that it has now."""
+def call_summary(
+    record: CallRecord, legs: Sequence[LegView] = (), account: str | None = None
+) -> dict[str, Any]:
+    """Return the fields of a call that lists show, with its legs, and for operators its account's name."""
     return {
+        **({} if account is None else {"account": account}),
         "call_sid": record.call_sid,
         "direction": record.direction,
         "from": record.from_,
@@ -76,9 +79,14 @@ class Subscription(PageEvents):
 
 
 class _Channel:
-    """The open pages of one account, what has changed since the last messages, and the last messages."""
+    """
+    The open pages of one account, what has changed since the last messages, and the last messages.
 
-    def __init__(self) -> None:
+    With `every` they are those of all accounts together.
+    """
+
+    def __init__(self, every: bool) -> None:
+        self.every = every
         self.pages: set[Subscription] = set()
         self.changed: dict[str, CallRecord] = {}
         self.kept: deque[tuple[int, frozenset[str], bytes]] = deque(maxlen=_KEPT)
@@ -92,7 +100,7 @@ class Feed:
         # Numbers of messages mean nothing to another process: its pages load anew.
         self._process = new_id()
         self._number = 0
-        self._channels: dict[str, _Channel] = {}
+        self._channels: dict[str | None, _Channel] = {}
         self._task: asyncio.Task[None] | None = None
         self._closed = False
 
@@ -103,10 +111,12 @@ class Feed:
 
     @asynccontextmanager
     async def subscribe(
-        self, account_sid: str, call_sid: str | None, last_id: str | None
+        self, account_sid: str | None, call_sid: str | None, last_id: str | None
     ) -> AsyncIterator[Subscription]:
         """
         Subscribe a page to the calls of an account, or to one of them, until the block ends.
+
+        None for the account stands for all, which operators see.
 
         With `last_id` it gets the messages after that one, or is told to load anew.
 
@@ -115,7 +125,7 @@ class Feed:
         """
         if self._closed or self.pages >= MAX_PAGES:
             raise ServiceUnavailable("No further page can be kept up to date; try again.", retry_after_s=5)
-        channel = self._channels.setdefault(account_sid, _Channel())
+        channel = self._channels.setdefault(account_sid, _Channel(account_sid is None))
         subscription = Subscription(call_sid)
         channel.pages.add(subscription)
         self._watch()
@@ -152,9 +162,10 @@ class Feed:
         calls.watcher = calls.journal.watcher = None
 
     def _changed(self, record: CallRecord) -> None:
-        channel = self._channels.get(record.account_sid)
-        if channel is not None:
-            channel.changed[record.call_sid] = record
+        for account_sid in (record.account_sid, None):
+            channel = self._channels.get(account_sid)
+            if channel is not None:
+                channel.changed[record.call_sid] = record
 
     def _noted(self, call_sid: str) -> None:
         runner = self._services.calls.active(call_sid)
@@ -191,7 +202,11 @@ class Feed:
             return
         changed, channel.changed = channel.changed, {}
         summaries = {
-            call_sid: call_summary(record, legs_of(self._services, call_sid))
+            call_sid: call_summary(
+                record,
+                legs_of(self._services, call_sid),
+                self._name_of(record.account_sid) if channel.every else None,
+            )
             for call_sid, record in changed.items()
         }
         self._number += 1
@@ -205,6 +220,10 @@ class Feed:
             if place % _AT_ONCE == _AT_ONCE - 1:
                 # Calls do not wait until all pages are written to.
                 await asyncio.sleep(0)
+
+    def _name_of(self, account_sid: str) -> str:
+        account = self._services.storage.directory.account(account_sid)
+        return account_sid if account is None else account.name
 
     def _message(self, data: Mapping[str, Any]) -> bytes:
         text = json.dumps(data, separators=(",", ":"))

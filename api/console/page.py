@@ -63,6 +63,9 @@ class Pages:
     """
     Pages of a module, declared at their handlers; `scope` is needed to see them, `writes` to change.
 
+    With `every_account` an operator who has chosen no account may see them. `only` is for pages that are for
+    operators, and for those that are about the session's key, which an operator has not.
+
     Attributes:
         name: Name of the module's texts.
         under: Name of the module whose entry in the navigation these pages are under; by default its own.
@@ -78,6 +81,8 @@ class Pages:
         service: Service = "platform",
         nav: Navigation | None = None,
         under: str | None = None,
+        every_account: bool = False,
+        only: Literal["operators", "keys"] | None = None,
     ) -> None:
         self.name = name
         self.scope = scope
@@ -85,6 +90,8 @@ class Pages:
         self.service = service
         self.nav = nav
         self.under = under or name
+        self.every_account = every_account
+        self.only = only
         self.declared: list[Page] = []
 
     def get(self, path: str, *, public: bool = False) -> Callable[[Handler], Handler]:

@@ -20,7 +20,7 @@ from callcontrol.calls.records.call_json import call_object
 from callcontrol.calls.records.journal import JournalEntry
 from callcontrol.clock import timestamp
 from callcontrol.errors import NodeUnreachable
-from callcontrol.models import CallRecord, Delivery, TranscriptSegment
+from callcontrol.models import Attempt, CallRecord, Delivery, TranscriptSegment
 
 __all__ = ["timeline_of"]
 
@@ -122,6 +122,19 @@ def _delivery(delivery: Delivery, begun: datetime) -> dict[str, Any]:
         "delivered_ms": None if delivery.delivered_at is None else _ms(begun, delivery.delivered_at),
         "next_attempt_at": timestamp(delivery.next_attempt_at) if delivery.status == "pending" else None,
         "body": event.body.decode("utf-8", "replace")[:_MOST_BODY_CHARS],
+        "log": [_attempt(attempt, begun) for attempt in delivery.attempt_log],
+    }
+
+
+def _attempt(attempt: Attempt, begun: datetime) -> dict[str, Any]:
+    return {
+        "at_ms": _ms(begun, attempt.at),
+        "took_ms": attempt.took_ms,
+        "status": attempt.status,
+        "problem": attempt.problem,
+        "body": attempt.body,
+        "body_bytes": attempt.body_bytes,
+        "is_whole": attempt.is_whole,
     }
 
 

@@ -17,27 +17,84 @@ from api.console.page import Page, Pages
 from api.console.rendering import HEADERS, STATIC, render, texts_of
 from api.http.body import UNSTORABLE
 from api.schemas.base import Reach
-from callcontrol.accounts.keys import opens
+from callcontrol.accounts.aio.sessions import OPERATOR_PREFIX
+from callcontrol.accounts.keys import EVERY_SCOPE, granted, opens
+from callcontrol.accounts.store import OperatorSession
 from callcontrol.bootstrap.aio.services import Services, Storage
 from callcontrol.errors import DomainError, NotFound, Unauthorized, ValidationFailed
-from callcontrol.models import Principal, Service
+from callcontrol.models import CallRecord, Principal, Service
 
 if TYPE_CHECKING:
     from api.console.app import Console
 
-__all__ = ["COOKIE", "HOME", "Visit", "form_token"]
+__all__ = ["COOKIE", "HOME", "UUID", "SignedIn", "Visit", "form_token", "signed_in_by"]
 
 HOME: Final = "/console"
 COOKIE: Final = "trunkline_console"
 """Name of the cookie with the token of a session."""
 
-_UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+"""Identifier of a call."""
 _MOST_QUERY_CHARS: Final = 256
 
 
-def form_token(session: str) -> str:
-    """Token of the forms of a session, which no other site can know."""
-    return hmac.new(session.encode(), b"forms of the console", hashlib.sha256).hexdigest()
+_SEEN_EVERYWHERE: Final = frozenset({"calls.read", "webhooks.read", "assistant", "admin"})
+"""Scopes of an operator who has chosen no account: enough for calls and the server, and to change nothing."""
+
+
+def form_token(session: str, account_sid: str = "") -> str:
+    """
+    Token of the forms of a session, which no other site can know.
+
+    With the account that an operator has chosen: a form of a page from before another choice is refused.
+    """
+    return hmac.new(
+        session.encode(), b"forms of the console" + account_sid.encode(), hashlib.sha256
+    ).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class SignedIn:
+    """
+    Somebody's session: the rights of its key, or of an operator.
+
+    Attributes:
+        principal: Its rights; of no account for an operator who has chosen none.
+        operator: Name of the operator; None for a session of a key.
+    """
+
+    principal: Principal
+    operator: str | None = None
+
+    @classmethod
+    def as_operator(cls, session: OperatorSession) -> SignedIn:
+        """Session of an operator: every scope in the account that is chosen, and only sight without one."""
+        name, chosen = f"operator:{session.operator}", session.account_sid
+        if chosen is None:
+            return cls(Principal("", name, "all", _SEEN_EVERYWHERE), session.operator)
+        return cls(Principal(chosen, name, "all", granted("all", [EVERY_SCOPE])), session.operator)
+
+    @property
+    def chosen(self) -> str:
+        """Account that an operator has chosen; empty for all, and for a session of a key."""
+        return "" if self.operator is None else self.principal.account_sid
+
+    @property
+    def every_account(self) -> bool:
+        """True for an operator who has chosen no account."""
+        return self.operator is not None and not self.principal.account_sid
+
+
+async def signed_in_by(storage: Storage, token: str) -> SignedIn:
+    """
+    Find the session of a token.
+
+    Raises:
+        Unauthorized: It has ended.
+    """
+    if token.startswith(OPERATOR_PREFIX):
+        return SignedIn.as_operator(await storage.operators.find(token))
+    return SignedIn(await storage.console_sessions.principal(token))
 
 
 @dataclass(slots=True)
@@ -50,6 +107,8 @@ class Visit:
         page: The page.
         form: Fields of a form; empty for a GET.
         token: Token of the session; empty without one.
+        session: The session; None on a public page.
+        entered: Account of the call that is shown to an operator who has chosen none; empty otherwise.
     """
 
     console: Console
@@ -57,7 +116,8 @@ class Visit:
     page: Page
     form: Mapping[str, str] = field(default_factory=dict)
     token: str = field(default="", repr=False)
-    signed_in: Principal | None = None
+    session: SignedIn | None = None
+    entered: str = ""
 
     @property
     def services(self) -> Services:
@@ -77,14 +137,29 @@ class Visit:
         Raises:
             Unauthorized: Nobody is signed in; only on a public page.
         """
-        if self.signed_in is None:
+        if self.session is None:
             raise Unauthorized("You are not signed in.")
-        return self.signed_in
+        return self.session.principal
 
     @property
     def account_sid(self) -> str:
-        """The account of the session's key."""
-        return self.principal.account_sid
+        """The account of the session's key, or that an operator has chosen; empty for all accounts."""
+        return self.principal.account_sid or self.entered
+
+    @property
+    def operator(self) -> str | None:
+        """Name of the operator whose session it is; None for a session of a key."""
+        return None if self.session is None else self.session.operator
+
+    @property
+    def every_account(self) -> bool:
+        """True for an operator who has chosen no account, and sees the calls of all."""
+        return self.session is not None and self.session.every_account
+
+    def account_name(self, account_sid: str) -> str:
+        """Name of an account, for operators."""
+        account = self.storage.directory.account(account_sid)
+        return account_sid if account is None else account.name
 
     @property
     def texts(self) -> Mapping[str, Any]:
@@ -97,7 +172,7 @@ class Visit:
 
     def may(self, scope: str | None, service: Service = "platform") -> bool:
         """Return True if the session's key has a scope, and opens the service; always for None."""
-        if self.signed_in is None:
+        if self.session is None:
             return False
         return scope is None or (scope in self.principal.scopes and opens(self.principal.service, service))
 
@@ -106,6 +181,23 @@ class Visit:
         """Countries, prompts and hosts that forms of the account may name."""
         has_gateway = partial(self.storage.directory.has_gateway, self.account_sid)
         return Reach(self.services.verb_rules, has_gateway)
+
+    async def call(self, call_sid: str) -> CallRecord:
+        """
+        Return a call of the account; for an operator who has chosen none, of any, whose account is entered.
+
+        Raises:
+            NotFound: There is no such call.
+            Forbidden: It belongs to another account.
+        """
+        if not self.every_account:
+            return await self.services.calls.get_call(self.account_sid, call_sid)
+        runner = self.services.calls.active(call_sid)
+        record = await self.storage.calls.find(call_sid) if runner is None else runner.record
+        if record is None:
+            raise NotFound("There is no such call.")
+        self.entered = record.account_sid
+        return record
 
     def path(self, name: str) -> str:
         """Value of a parameter of the path."""
@@ -119,7 +211,7 @@ class Visit:
             NotFound: It is none, so nothing has it.
         """
         value = self.path(name)
-        if _UUID.fullmatch(value) is None:
+        if UUID.fullmatch(value) is None:
             raise NotFound("There is nothing with this identifier.")
         return value.lower()
 
@@ -173,7 +265,7 @@ class Visit:
     @property
     def csrf(self) -> str:
         """Token of the session's forms."""
-        return form_token(self.token)
+        return form_token(self.token, "" if self.session is None else self.session.chosen)
 
     @property
     def done(self) -> str | None:
@@ -184,12 +276,18 @@ class Visit:
 
     @property
     def navigation(self) -> Sequence[tuple[str, Sequence[Pages]]]:
-        """Entries of the navigation that the key may see, by their groups."""
+        """Entries of the navigation that the session may see, by their groups."""
         return [
             (group, found)
             for group, listed in self.console.navigation
-            if (found := [entry for entry in listed if self.may(entry.scope, entry.service)])
+            if (found := [entry for entry in listed if self._sees(entry)])
         ]
+
+    def _sees(self, pages: Pages) -> bool:
+        barred = "operators" if self.operator is None else "keys"
+        if pages.only == barred or (self.every_account and not pages.every_account):
+            return False
+        return self.may(pages.scope, pages.service)
 
     def title_of(self, pages: Pages) -> str:
         """Title of a module of pages."""

@@ -1,4 +1,4 @@
-"""Accounts, API keys, and sessions of the console."""
+"""Accounts, API keys, and sessions of the console, of keys and of operators."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,13 @@ from callcontrol.database.encryption import seal, unseal
 from callcontrol.database.notifications import KEY, notify
 from callcontrol.database.rows import JSON_TUPLE, Codec, Part, Row, ValueTable, count
 from callcontrol.database.statements import to_micros, to_micros_or_none, to_moment, to_moment_or_none
-from callcontrol.database.tables.accounts import accounts, api_keys, console_sessions
+from callcontrol.database.tables.accounts import (
+    accounts,
+    api_keys,
+    console_sessions,
+    operator_actions,
+    operator_sessions,
+)
 from callcontrol.models import Account, ApiKey, Service, StreamSecret
 
 _STREAM_SECRET: Final = accounts.c.stream_secret
@@ -255,3 +261,100 @@ def delete_expired_tokens(connection: Connection, now: datetime) -> int:
     """Delete expired tokens; returns their number."""
     expired = console_sessions.c.expires_at <= to_micros(now)
     return connection.execute(sa.delete(console_sessions).where(expired)).rowcount
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorSession:
+    """Session of an operator: the name given to its link, and the account chosen, None for all."""
+
+    operator: str
+    account_sid: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorAction:
+    """Form that an operator has sent in an account: the path, which says what it does, and the time."""
+
+    operator: str
+    account_sid: str
+    path: str
+    at: datetime
+
+
+def insert_operator_token(
+    connection: Connection, token_hash: str, kind: TokenKind, operator: str, now: datetime, ends: datetime
+) -> None:
+    """Write the token of an operator's link or session, by its hash, unless it is there."""
+    known = sa.select(operator_sessions.c.kind).where(operator_sessions.c.token_hash == token_hash)
+    if connection.scalar(known) is None:
+        connection.execute(
+            sa.insert(operator_sessions).values(
+                token_hash=token_hash,
+                kind=kind,
+                operator=operator,
+                created_at=to_micros(now),
+                expires_at=to_micros(ends),
+            )
+        )
+
+
+def operator_session(
+    connection: Connection, token_hash: str, kind: TokenKind, now: datetime
+) -> OperatorSession | None:
+    """Get what a valid token of an operator stands for, or None."""
+    row = connection.execute(
+        sa.select(operator_sessions.c.operator, operator_sessions.c.account_sid).where(
+            operator_sessions.c.token_hash == token_hash,
+            operator_sessions.c.kind == kind,
+            operator_sessions.c.expires_at > to_micros(now),
+        )
+    ).first()
+    return None if row is None else OperatorSession(row.operator, row.account_sid)
+
+
+def choose_account(connection: Connection, token_hash: str, account_sid: str | None) -> None:
+    """Set the account that an operator's session is in; None for all."""
+    mine = operator_sessions.c.token_hash == token_hash
+    connection.execute(sa.update(operator_sessions).where(mine).values(account_sid=account_sid))
+
+
+def delete_operator_token(connection: Connection, token_hash: str) -> bool:
+    """Delete a token of an operator; False if it is gone already."""
+    mine = operator_sessions.c.token_hash == token_hash
+    return connection.execute(sa.delete(operator_sessions).where(mine)).rowcount == 1
+
+
+def delete_operator(connection: Connection, operator: str) -> int:
+    """Delete all tokens of an operator; returns their number."""
+    mine = operator_sessions.c.operator == operator
+    return connection.execute(sa.delete(operator_sessions).where(mine)).rowcount
+
+
+def delete_old_of_operators(connection: Connection, now: datetime, actions_before: datetime) -> int:
+    """Delete expired tokens of operators, and old actions; returns their number."""
+    expired = operator_sessions.c.expires_at <= to_micros(now)
+    old = operator_actions.c.created_at < to_micros(actions_before)
+    tokens = connection.execute(sa.delete(operator_sessions).where(expired)).rowcount
+    return tokens + connection.execute(sa.delete(operator_actions).where(old)).rowcount
+
+
+def insert_action(connection: Connection, action: OperatorAction) -> None:
+    """Record what an operator does."""
+    connection.execute(
+        sa.insert(operator_actions).values(
+            operator=action.operator,
+            account_sid=action.account_sid,
+            path=action.path,
+            created_at=to_micros(action.at),
+        )
+    )
+
+
+def newest_actions(connection: Connection, limit: int) -> list[OperatorAction]:
+    """Newest actions of all operators, newest first."""
+    rows = connection.execute(
+        sa.select(operator_actions).order_by(operator_actions.c.position.desc()).limit(limit)
+    )
+    return [
+        OperatorAction(row.operator, row.account_sid, row.path, to_moment(row.created_at)) for row in rows
+    ]

@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 from callcontrol.database.statements import CLOCK_US
 from callcontrol.errors import NodesTooOld, SchemaTooNew
 
-HEAD: Final = "0038"
+HEAD: Final = "0039"
 """Newest revision; a test compares it with the migration scripts."""
 
 NEW_SQLITE: Final = Path(__file__).parent / "new_sqlite"
@@ -135,7 +135,7 @@ def _require_allowed(connection: Connection, found: str) -> None:
     Raises:
         SchemaTooNew: It does not.
     """
-    oldest = connection.scalar(sa.text("SELECT oldest FROM schema_compatibility"))
+    oldest = connection.scalar(sa.text("SELECT oldest FROM schema_compatibility WHERE id = 1"))
     if oldest is None or oldest > HEAD:
         raise SchemaTooNew(
             f"the database is of a newer version of this program (schema {found}, this one knows {HEAD}); "
@@ -176,7 +176,7 @@ def _exclude_older(connection: Connection, found: str) -> None:
 
 
 def _write_oldest(connection: Connection) -> None:
-    connection.execute(sa.text("DELETE FROM schema_compatibility"))
+    connection.execute(sa.text("DELETE FROM schema_compatibility WHERE id = 1"))
     connection.execute(
         sa.text("INSERT INTO schema_compatibility (id, oldest) VALUES (1, :oldest)"), {"oldest": OLDEST}
     )

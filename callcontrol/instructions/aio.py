@@ -103,7 +103,9 @@ class InstructionClient:
             method=effect.method,
         )
         secrets = self._secrets_of(call.account.account_sid)
+        loop = asyncio.get_running_loop()
         for attempt in range(1, ATTEMPTS + 1):
+            began = loop.time()
             try:
                 if is_session(effect.url):
                     media_type, body = JSON, await self._sessions.ask(call, effect, event, secrets)
@@ -111,9 +113,11 @@ class InstructionClient:
                     media_type, body = await self._client.ask(event, secrets, _form(call, effect))
             except NotAnswered as failure:
                 problem = failure
-                _note(call, effect, attempt, failure.http_status, failure.message)
+                took_ms = round((loop.time() - began) * 1000)
+                _note(call, effect, attempt, failure.http_status, problem=failure.message, took_ms=took_ms)
             else:
-                _note(call, effect, attempt, 200, None)
+                took_ms = round((loop.time() - began) * 1000)
+                _note(call, effect, attempt, 200, took_ms=took_ms, type=media_type, bytes=len(body))
                 return self._read(call, effect, media_type, body, attempt)
             if attempt < ATTEMPTS:
                 await asyncio.sleep(RETRY_AFTER_S)
@@ -157,9 +161,10 @@ def _body(call: ActiveCall, effect: AskWebhook, event_id: str, at: datetime) -> 
 
 
 def _note(
-    call: ActiveCall, effect: AskWebhook, attempt: int, status: int | None, problem: str | None
+    call: ActiveCall, effect: AskWebhook, attempt: int, status: int | None, **outcome: str | int
 ) -> None:
-    details = {"url": effect.url, "attempt": attempt, "status": status, "problem": problem}
+    """Note an attempt without its answer: the steps that follow tell it, and it has texts to speak."""
+    details = {"url": effect.url, "attempt": attempt, "status": status, **outcome}
     entry = JournalEntry(utc_now(), "step", "instructions", details)
     call.context.services.calls.journal.note(call.record.call_sid, entry)
 

@@ -23,7 +23,14 @@ from callcontrol.models.calls import (
     StreamInfo,
     TranscriptSegment,
 )
-from callcontrol.models.deliveries import Delivery, PublishedEvent, Recipient, SubscribedEvent, WebhookEvent
+from callcontrol.models.deliveries import (
+    Attempt,
+    Delivery,
+    PublishedEvent,
+    Recipient,
+    SubscribedEvent,
+    WebhookEvent,
+)
 from callcontrol.models.idempotency import InterruptedRequest, StoredReply
 from callcontrol.models.lists import Page, Position
 from callcontrol.models.money import CURRENCY, LedgerEntry, LedgerFilter, LedgerKind, Reserve, Wallet
@@ -52,6 +59,7 @@ __all__ = [
     "Account",
     "ApiKey",
     "Application",
+    "Attempt",
     "Billing",
     "Binding",
     "SubscribedEvent",

@@ -1,6 +1,6 @@
 """Webhook events and their deliveries."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
@@ -72,9 +72,37 @@ class Recipient:
     problem: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """
+    One attempt at a delivery.
+
+    Attributes:
+        at: Time of its beginning.
+        took_ms: Time to the status line or the failure; None if the request was not sent.
+        status: HTTP status; 0 without a response.
+        problem: Error text; None if the receiver accepted the event.
+        body: Beginning of the response's body; None for one that is no text.
+        body_bytes: Length of the body, as far as it was read.
+        is_whole: False if `body` or `body_bytes` is only the beginning.
+    """
+
+    at: datetime
+    took_ms: int | None
+    status: int = 0
+    problem: str | None = None
+    body: str | None = ""
+    body_bytes: int = 0
+    is_whole: bool = True
+
+
 @dataclass(slots=True)
 class Delivery:
-    """Delivery of an event to one URL, with its status and number of attempts."""
+    """
+    Delivery of an event to one URL, with its status and number of attempts.
+
+    ``attempt_log`` has the newest attempts since the last replay, oldest first.
+    """
 
     event: WebhookEvent
     next_attempt_at: datetime
@@ -83,3 +111,4 @@ class Delivery:
     response_code: int = 0
     last_error: str | None = None
     delivered_at: datetime | None = None
+    attempt_log: Sequence[Attempt] = ()

@@ -89,6 +89,13 @@ def test_the_axis_shows_texts_as_texts(
         data["webhooks"] = [
             {"at_ms": 5, "event": "x", "method": "POST", "url": "u", "status": "failed", "attempts": 2}
             | {"response_code": 0, "problem": "p", "delivered_ms": None, "next_attempt_at": "n", "body": "b"}
+            | {
+                "log": [
+                    {"at_ms": 6, "took_ms": 3, "status": 500, "problem": "p", "body": "b"}
+                    | {"body_bytes": 3, "is_whole": number == 1}
+                    for number in range(2)
+                ]
+            }
         ]
         data["transcript"] = [{"at_ms": 6, "role": "agent", "text": "hello"}]
         route.fulfill(json=hostile(data))

@@ -125,6 +125,21 @@ def test_accounts_keys_numbers_and_carriers(environment: dict[str, str]) -> None
     assert (changed["name"], changed["gateways_changed"]) == ("Trunk", 2)
 
 
+def test_an_operator_is_signed_in_by_a_link_and_out(environment: dict[str, str]) -> None:
+    made = result(environment, "console", "link", "--operator", "asha@desk")
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/console/sign-in\?token=operator_[\w-]{43}", made["url"])
+    assert made["operator"] == "asha@desk"
+    elsewhere = {**environment, "TRUNKLINE_PUBLIC_URL": "https://calls.example"}
+    assert result(elsewhere, "console", "link", "--operator", "asha@desk")["url"].startswith(
+        "https://calls.example/console/sign-in?token=operator_"
+    )
+    given = result(environment, "console", "link", "--operator", "x", "--url", "https://a.example/")
+    assert given["url"].startswith("https://a.example/console/")
+    assert result(environment, "console", "end", "--operator", "asha@desk")["ended"] == 2
+    refused = run(environment, "console", "link", "--operator", "<b>")
+    assert refused.returncode == 1 and "--operator: must be" in refused.stderr
+
+
 def test_keys_are_listed_rotated_and_revoked(environment: dict[str, str]) -> None:
     sid = result(environment, "accounts", "create", "--name", "Acme")["account_sid"]
     made = result(

@@ -24,7 +24,7 @@ __all__ = ["pages"]
 
 _ONE: Final = f"{HOME}/calls/{{sid}}"
 
-pages = Pages("call", scope="calls.read", writes="calls.write", under="calls")
+pages = Pages("call", scope="calls.read", writes="calls.write", under="calls", every_account=True)
 
 
 async def _call(visit: Visit) -> CallRecord:
@@ -35,7 +35,7 @@ async def _call(visit: Visit) -> CallRecord:
         NotFound: There is no such call of this account; it may be another's.
     """
     try:
-        return await visit.services.calls.get_call(visit.account_sid, visit.sid())
+        return await visit.call(visit.sid())
     except Forbidden:
         raise NotFound("Your account has no such call.") from None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from api.http.cursor import read_cursor, write_cursor
 from api.http.time_ranges import time_span
 from callcontrol.aio.tokens import utc_now
 from callcontrol.errors import DomainError
-from callcontrol.models import CallFilter, CallStatus, Carrier, Direction
+from callcontrol.models import CallFilter, CallRecord, CallStatus, Carrier, Direction, Page, Position
 
 __all__ = ["pages"]
 
@@ -28,8 +29,10 @@ _PRODUCTS: Final = ("masking", "otp", "assistant")
 _NO_PRODUCT: Final = "calls"
 # Without an index a text is looked for in every row of the time, so there is always one.
 _SEARCHED: Final = timedelta(days=31)
+# Over all accounts there is no index but that of the time.
+_SEARCHED_EVERYWHERE: Final = timedelta(days=7)
 
-pages = Pages("calls", scope="calls.read", nav=Navigation("calls", 20, PATH))
+pages = Pages("calls", scope="calls.read", nav=Navigation("calls", 20, PATH), every_account=True)
 
 
 @pages.get(PATH)
@@ -46,9 +49,7 @@ async def list_calls(visit: Visit) -> web.StreamResponse:
     }
     try:
         place = read_cursor(_LISTED, cursor) if cursor else None
-        page = await visit.services.calls.list_calls(
-            visit.account_sid, filter_of(wanted), 1, PER_PAGE, after=place
-        )
+        page = await _page(visit, wanted, place)
     except DomainError as refusal:
         return visit.show_invalid("calls.html", refusal, calls=[], newest=None, older=None, **shown)
     following = write_cursor(_LISTED, page.after)
@@ -59,6 +60,16 @@ async def list_calls(visit: Visit) -> web.StreamResponse:
         older=visit.address(**wanted, cursor=following) if following else None,
         **shown,
     )
+
+
+async def _page(visit: Visit, wanted: dict[str, str], place: Position | None) -> Page[CallRecord]:
+    query = filter_of(wanted)
+    if not visit.every_account:
+        return await visit.services.calls.list_calls(visit.account_sid, query, 1, PER_PAGE, after=place)
+    if query.start is None or not wanted["start"]:
+        now = (query.end or utc_now()).replace(minute=0, second=0, microsecond=0)
+        query = replace(query, start=now - _SEARCHED_EVERYWHERE)
+    return await visit.storage.calls.list_of_all_accounts(query, PER_PAGE, after=place)
 
 
 async def trunks_of(visit: Visit) -> Sequence[Carrier]:

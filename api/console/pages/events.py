@@ -9,7 +9,7 @@ from aiohttp import web
 
 from api.console.page import Pages
 from api.console.rendering import HEADERS
-from api.console.visit import HOME, Visit
+from api.console.visit import HOME, Visit, signed_in_by
 from api.http.event_stream import send_events
 from callcontrol.errors import DomainError, Forbidden, Unauthorized
 
@@ -18,7 +18,7 @@ __all__ = ["pages"]
 _END: Final = b"event: end\ndata: {}\n\n"
 
 # It has no texts of its own.
-pages = Pages("common", scope="calls.read")
+pages = Pages("common", scope="calls.read", every_account=True)
 
 
 @pages.get(f"{HOME}/events")
@@ -30,20 +30,22 @@ async def stream(visit: Visit) -> web.StreamResponse:
     """
     call_sid = visit.query("call") or None
     if call_sid is not None:
-        await visit.services.calls.get_call(visit.account_sid, call_sid)
+        await visit.call(call_sid)
+    # Of all accounts, for an operator who is in none.
+    account_sid = visit.account_sid or None
     last_id = visit.request.headers.get("Last-Event-ID")
-    async with visit.console.feed.subscribe(visit.account_sid, call_sid, last_id) as subscription:
+    async with visit.console.feed.subscribe(account_sid, call_sid, last_id) as subscription:
         return await send_events(
             visit.request, subscription, partial(_is_admitted, visit), HEADERS, last=_END
         )
 
 
 async def _is_admitted(visit: Visit) -> bool:
-    """Return True while the session lasts; a database that does not answer ends no stream."""
+    """Return True while the session lasts, in its account; a database that does not answer ends no stream."""
     try:
-        await visit.storage.console_sessions.principal(visit.token)
+        found = await signed_in_by(visit.storage, visit.token)
     except (Unauthorized, Forbidden):
         return False
     except DomainError:
         return True
-    return True
+    return visit.session is not None and found.chosen == visit.session.chosen

@@ -21,7 +21,12 @@ ONE: Final = PATH + "/{key_id}"
 _SERVICES: Final = get_args(Service)
 
 pages = Pages(
-    "keys", scope="keys.read", writes="keys.write", service="all", nav=Navigation("account", 10, PATH)
+    "keys",
+    scope="keys.read",
+    writes="keys.write",
+    service="all",
+    nav=Navigation("account", 10, PATH),
+    only="keys",
 )
 
 

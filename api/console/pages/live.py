@@ -19,7 +19,9 @@ PATH: Final = f"{HOME}/live"
 MOST_SHOWN: Final = 200
 """Calls that the page shows; it says how many more there are."""
 
-pages = Pages("live", scope="calls.read", writes="calls.write", nav=Navigation("calls", 10, PATH))
+pages = Pages(
+    "live", scope="calls.read", writes="calls.write", nav=Navigation("calls", 10, PATH), every_account=True
+)
 
 
 @pages.get(PATH)
@@ -36,13 +38,22 @@ async def calls(visit: Visit) -> web.StreamResponse:
 
 
 async def _calls(visit: Visit) -> dict[str, Any]:
-    """Return the calls of the account that are up, newest first, with the legs of those on this node."""
-    page = await visit.services.calls.list_calls(visit.account_sid, CallFilter(active=True), 1, MOST_SHOWN)
+    """
+    Return the calls that are up, newest first, with the legs of those on this node.
+
+    They are those of the account, or of all for an operator who has chosen none.
+    """
+    wanted, every = CallFilter(active=True), visit.every_account
+    if every:
+        page = await visit.storage.calls.list_of_all_accounts(wanted, MOST_SHOWN)
+    else:
+        page = await visit.services.calls.list_calls(visit.account_sid, wanted, 1, MOST_SHOWN)
     found = []
     for stored in page.items:
         runner = visit.services.calls.active(stored.call_sid)
         # The record in memory is newer than its row.
         record = stored if runner is None else runner.record
         if not record.status.ended:
-            found.append(call_summary(record, legs_of(visit.services, record.call_sid)))
+            account = visit.account_name(record.account_sid) if every else None
+            found.append(call_summary(record, legs_of(visit.services, record.call_sid), account))
     return {"calls": found, "total": max(page.total, len(found))}

@@ -22,7 +22,7 @@ TOKEN_S: Final = 900
 
 _IDENTITY: Final = "console"
 
-pages = Pages("phone", scope="calls.write", nav=Navigation("calls", 40, PATH))
+pages = Pages("phone", scope="calls.write", nav=Navigation("calls", 40, PATH), only="keys")
 
 
 @pages.get(PATH)

@@ -16,6 +16,7 @@ __all__ = ["pages"]
 
 PATH: Final = f"{HOME}/server"
 
+_ACTIONS_SHOWN: Final = 50
 _PLOTS: Final = (
     ("trunkline_calls_active", "gauge"),
     ("trunkline_calls_ended_total", "rate"),
@@ -32,7 +33,9 @@ _PLOTS: Final = (
 )
 """Metrics of the plots: as they are, by the second, or the mean of what was observed meanwhile."""
 
-pages = Pages("server", scope="admin", service="admin", nav=Navigation("account", 30, PATH))
+pages = Pages(
+    "server", scope="admin", service="admin", nav=Navigation("account", 30, PATH), every_account=True
+)
 
 
 @pages.get(PATH)
@@ -50,6 +53,7 @@ async def show_server(visit: Visit) -> web.StreamResponse:
         nodes=[_shown(node) for node in await membership.nodes()],
         plots=_PLOTS,
         settings=sorted((visit.console.settings.shown or {}).items()),
+        actions=await visit.storage.operators.actions(_ACTIONS_SHOWN),
     )
 
 
@@ -63,7 +67,13 @@ async def show_metrics(visit: Visit) -> web.StreamResponse:
 
 
 async def _is_operator(visit: Visit) -> bool:
-    """True if the account is named by the settings or, if none is, the only one of the server."""
+    """
+    True for the session of an operator.
+
+    True as well if the account is named by the settings or, if none is, the only one of the server.
+    """
+    if visit.operator is not None:
+        return True
     operators = visit.console.settings.operators
     if operators:
         return visit.account_sid in operators

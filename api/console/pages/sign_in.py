@@ -9,6 +9,7 @@ from aiohttp import web
 
 from api.console.page import Pages
 from api.console.visit import HOME, Visit
+from callcontrol.accounts.aio.sessions import OPERATOR_PREFIX
 from callcontrol.errors import RateLimited, Unauthorized
 
 __all__ = ["pages"]
@@ -16,7 +17,7 @@ __all__ = ["pages"]
 # A path of ours: nothing that a browser could read as another host.
 _NEXT: Final = re.compile(r"/console(?:[/?#][\w\-./?=&%:+~#]*)?", re.ASCII)
 
-pages = Pages("sign_in")
+pages = Pages("sign_in", every_account=True)
 
 
 @pages.get(f"{HOME}/sign-in", public=True)
@@ -27,7 +28,9 @@ async def ask(visit: Visit) -> web.StreamResponse:
         return visit.show("sign_in.html", next=_next(visit.query("next")))
     try:
         visit.console.count_sign_in(visit.request)
-        session = await visit.storage.console_sessions.redeem(token)
+        storage = visit.storage
+        sessions = storage.operators if token.startswith(OPERATOR_PREFIX) else storage.console_sessions
+        session = await sessions.redeem(token)
     except (Unauthorized, RateLimited) as error:
         return visit.show_invalid("sign_in.html", error, next=HOME)
     return _signed_in(visit, session, HOME)
@@ -48,7 +51,9 @@ async def sign_in(visit: Visit) -> web.StreamResponse:
 @pages.post(f"{HOME}/sign-out")
 async def sign_out(visit: Visit) -> web.StreamResponse:
     """End the session."""
-    await visit.storage.console_sessions.close(visit.token)
+    storage = visit.storage
+    sessions = storage.console_sessions if visit.operator is None else storage.operators
+    await sessions.close(visit.token)
     response = visit.show("sign_in.html", next=HOME)
     visit.console.keep_session(visit.request, response, "")
     response.set_status(303)

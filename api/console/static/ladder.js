@@ -30,6 +30,30 @@ function brief(details) {
     .join(", ");
 }
 
+const outcome = (attempt, t) => [
+  attempt.status || attempt.problem || "", attempt.took_ms === null ? t.not_sent : `${attempt.took_ms} ms`,
+].join(", ");
+
+function answerText(attempt, t) {
+  if (!attempt.status) return "";
+  if (attempt.body === null) return `${attempt.is_whole ? "" : `${t.at_least} `}${attempt.body_bytes} ${t.binary}`;
+  if (!attempt.body_bytes) return t.empty;
+  return attempt.body + (attempt.is_whole ? "" : `\u2026\n${t.cut}`);
+}
+
+// A delivery in words: its request, and each attempt with its answer.
+function deliveryText(hook, t) {
+  const state = `${hook.status}, ${hook.attempts} ${hook.attempts === 1 ? t.attempt : t.attempts}`;
+  const first = hook.attempts - hook.log.length + 1;
+  const parts = [`${hook.method} ${hook.url}\n${state}${hook.next_attempt_at ? `, ${t.pending} ${hook.next_attempt_at}` : ""}`];
+  if (!hook.log.length && hook.problem) parts.push(hook.problem);
+  parts.push(`${t.request}\n${hook.body}`);
+  hook.log.forEach((attempt, number) => {
+    parts.push(`${t.answer_to} ${first + number}, ${seconds(attempt.at_ms)}: ${outcome(attempt, t)}\n${answerText(attempt, t)}`);
+  });
+  return parts.join("\n\n");
+}
+
 // Entries of the axis in order: { at, kind, label, detail, title, body, state, message }
 export function entriesOf(data, texts) {
   const t = texts.script;
@@ -47,14 +71,24 @@ export function entriesOf(data, texts) {
     });
   }
   for (const hook of data.webhooks ?? []) {
+    const body = deliveryText(hook, t);
     const count = `${hook.attempts} ${hook.attempts === 1 ? t.attempt : t.attempts}`;
     const answer = hook.response_code ? `${hook.response_code}` : hook.problem ?? "";
     entries.push({
       at: hook.at_ms, kind: "webhook", title: `${t.webhook}: ${hook.event}`, label: `${hook.method} ${hook.event}`,
       detail: `${answer} ${hook.status}, ${count}`,
       state: hook.status === "failed" ? "bad" : hook.status === "pending" ? "wait" : "",
-      body: `${hook.method} ${hook.url}\n${hook.status}, ${answer}, ${count}${hook.problem ? `\n${hook.problem}` : ""}`
-        + `${hook.next_attempt_at ? `\n${t.pending} ${hook.next_attempt_at}` : ""}\n\n${hook.body}`,
+      body,
+    });
+    const first = hook.attempts - hook.log.length + 1;
+    hook.log.forEach((attempt, number) => {
+      // The first one is at the time of its event, if it was not held back.
+      if (first + number === 1) return;
+      entries.push({
+        at: attempt.at_ms, kind: "webhook", title: `${t.webhook}: ${hook.event}, ${t.attempt} ${first + number}`,
+        label: `${hook.method} ${hook.event}`, detail: `${t.attempt} ${first + number}: ${outcome(attempt, t)}`,
+        state: attempt.problem ? "bad" : "", body,
+      });
     });
   }
   for (const said of data.transcript) {

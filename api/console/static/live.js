@@ -25,6 +25,7 @@ function make(call) {
   find("direction").classList.add(call.direction);
   find("from").textContent = call.from;
   find("to").textContent = call.to;
+  if (find("account")) find("account").textContent = call.account ?? "";
   if (find("hangup")) find("hangup").action = `${page}/hangup`;
   return { row, status: find("status"), legs: find("legs"), duration: find("duration") };
 }

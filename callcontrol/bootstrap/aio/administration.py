@@ -13,6 +13,7 @@ from callcontrol.secrets.aio import SecretBox
 if TYPE_CHECKING:
     from callcontrol.accounts.aio.accounts import AccountService
     from callcontrol.accounts.aio.keys import KeyService
+    from callcontrol.accounts.aio.sessions import OperatorSessions
     from callcontrol.directory.aio.loader import DirectoryLoader
     from callcontrol.nodes.lease import NodeReport
     from callcontrol.numbers.aio.service import NumberService
@@ -32,7 +33,7 @@ class Administration:
     Attributes:
         database: For reading.
         writer: For writing.
-        accounts, keys, numbers, trunks, wallet: The services, as in ``Storage``.
+        accounts, keys, operators, numbers, trunks, wallet: The services, as in ``Storage``.
     """
 
     def __init__(self, database: Database) -> None:
@@ -108,6 +109,13 @@ class Administration:
         from callcontrol.accounts.aio.accounts import AccountService
 
         return AccountService(self.database, self.writer, self.keys, self._directory.refresh)
+
+    @cached_property
+    def operators(self) -> "OperatorSessions":
+        """Sessions of operators of the console."""
+        from callcontrol.accounts.aio.sessions import OperatorSessions
+
+        return OperatorSessions(self.database, self.writer)
 
     @cached_property
     def wallet(self) -> "WalletService":

@@ -15,7 +15,7 @@ from sqlalchemy.exc import ArgumentError
 from callcontrol.accounts.aio.accounts import AccountService
 from callcontrol.accounts.aio.keys import KeyService
 from callcontrol.accounts.aio.managed_keys import ManagedKeys
-from callcontrol.accounts.aio.sessions import ConsoleSessions
+from callcontrol.accounts.aio.sessions import ConsoleSessions, OperatorSessions
 from callcontrol.agents.aio.service import AgentService, StreamSettingsService
 from callcontrol.agents.aio.transcripts import TranscriptStore
 from callcontrol.aio.tokens import utc_now
@@ -150,10 +150,10 @@ class Storage:
         conferences: Nodes that have conferences; None on SQLite, where this one has all.
         housekeeper: Deletes expired rows.
         calls, messages, uploads, transcripts, wallet, accounts, keys, managed_keys, assistant_keys,
-            model_keys, console_sessions, numbers, masking_numbers, masking_sessions, masking_settings,
-            masking_logs, masking_webhooks, assistant_webhooks, webhook_endpoints, applications, agents,
-            trunks, trunk_numbers, call_logs, subscriptions, campaigns, contacts, contact_lists,
-            idempotency: The services.
+            model_keys, console_sessions, operators, numbers, masking_numbers, masking_sessions,
+            masking_settings, masking_logs, masking_webhooks, assistant_webhooks, webhook_endpoints,
+            applications, agents, trunks, trunk_numbers, call_logs, subscriptions, campaigns, contacts,
+            contact_lists, idempotency: The services.
     """
 
     def __init__(self, database: Database, secrets: SecretBox, settings: StorageSettings) -> None:
@@ -205,6 +205,7 @@ class Storage:
         self.managed_keys = ManagedKeys(self.keys, partial(tool_names, database))
         self.assistant_keys = AssistantKeys(self.keys)
         self.console_sessions = ConsoleSessions(database, self.writer, self.keys)
+        self.operators = OperatorSessions(database, self.writer)
         self.accounts = AccountService(database, self.writer, self.keys, self.directory.refresh)
         self.numbers = NumberService(
             database, self.writer, self.directory, self.destinations, allowed_countries
@@ -240,7 +241,12 @@ class Storage:
         self.housekeeper = Housekeeper(
             self.writer,
             self.idempotency,
-            [self.forget_passwords, self.masking_sessions.sweep, self.console_sessions.sweep],
+            [
+                self.forget_passwords,
+                self.masking_sessions.sweep,
+                self.console_sessions.sweep,
+                self.operators.sweep,
+            ],
             settings.webhooks_kept,
         )
 

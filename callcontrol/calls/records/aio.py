@@ -27,6 +27,7 @@ from callcontrol.database.aio.idempotency import CLAIM
 from callcontrol.database.aio.operations import Shared
 from callcontrol.database.aio.pages import ListQuery, Pager
 from callcontrol.database.aio.writer import Urgency, Writer
+from callcontrol.database.statements import to_micros
 from callcontrol.errors import DomainError, Forbidden, NotFound
 from callcontrol.models import CallFilter, CallRecord, Page, Position, PublishedEvent, WebhookEvent
 from callcontrol.trunks.aio.places import TrunkPlaces
@@ -234,6 +235,27 @@ class CallStore:
                 connection, wanted, calls.by_sids, page=page, per_page=per_page, after=after
             )
         )
+
+    async def list_of_all_accounts(
+        self, query: CallFilter, per_page: int, *, after: Position | None = None
+    ) -> Page[CallRecord]:
+        """
+        Calls of all accounts, newest first, for operators; with ``after`` those behind that position.
+
+        ``total`` counts those that are up if the query is for these, and else those of the page.
+        """
+        await self._writer.flush_pending()
+
+        def read(connection: Connection) -> Page[CallRecord]:
+            behind = None if after is None else after.identifier
+            found = call_lists.of_all_accounts(connection, query, limit=per_page + 1, after=behind)
+            items = calls.by_sids(connection, found[:per_page])
+            total = call_lists.count_active(connection) if query.active else len(items)
+            last = items[-1] if len(found) > per_page and items else None
+            place = None if last is None else Position(to_micros(last.created_at), last.call_sid)
+            return Page(items, total, 1, per_page, place)
+
+        return await self._database.read(read)
 
     async def unfinished(self, node: str | None = None) -> Sequence[CallRecord]:
         """Calls of this node, or of another, without an end: left behind by a previous process."""

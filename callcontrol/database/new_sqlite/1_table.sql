@@ -200,7 +200,7 @@ CREATE TABLE webhook_deliveries (
 	response_code BIGINT NOT NULL,
 	last_error TEXT,
 	created_at BIGINT NOT NULL,
-	delivered_at BIGINT, subscription_id TEXT,
+	delivered_at BIGINT, subscription_id TEXT, attempt_log TEXT,
 	CONSTRAINT pk_webhook_deliveries PRIMARY KEY (position),
 	CONSTRAINT fk_webhook_deliveries_account_sid FOREIGN KEY(account_sid) REFERENCES accounts (account_sid),
 	CONSTRAINT uq_webhook_deliveries_delivery_id UNIQUE (delivery_id)

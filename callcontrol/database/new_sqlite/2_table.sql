@@ -243,3 +243,22 @@ CREATE TABLE schema_compatibility (
 	oldest TEXT NOT NULL,
 	CONSTRAINT pk_schema_compatibility PRIMARY KEY (id)
 );
+CREATE TABLE operator_sessions (
+	token_hash TEXT NOT NULL,
+	kind TEXT NOT NULL,
+	operator TEXT NOT NULL,
+	account_sid TEXT,
+	created_at BIGINT NOT NULL,
+	expires_at BIGINT NOT NULL,
+	CONSTRAINT pk_operator_sessions PRIMARY KEY (token_hash),
+	CONSTRAINT fk_operator_sessions_account_sid_accounts FOREIGN KEY(account_sid) REFERENCES accounts (account_sid)
+);
+CREATE TABLE operator_actions (
+	position INTEGER NOT NULL,
+	operator TEXT NOT NULL,
+	account_sid TEXT NOT NULL,
+	path TEXT NOT NULL,
+	created_at BIGINT NOT NULL,
+	CONSTRAINT pk_operator_actions PRIMARY KEY (position),
+	CONSTRAINT fk_operator_actions_account_sid_accounts FOREIGN KEY(account_sid) REFERENCES accounts (account_sid)
+);

@@ -1,10 +1,10 @@
-"""Accounts, API keys, and sessions of the console."""
+"""Accounts, API keys, and sessions of the console: those of keys, and those of operators."""
 
 from typing import Final
 
 import sqlalchemy as sa
 
-from callcontrol.database.tables.columns import account, flag, metadata, text, whole
+from callcontrol.database.tables.columns import SERIAL, account, flag, metadata, text, whole
 
 accounts: Final = sa.Table(
     "accounts",
@@ -68,3 +68,32 @@ console_sessions: Final = sa.Table(
 )
 sa.Index("ix_console_sessions_key_id", console_sessions.c.key_id, console_sessions.c.created_at)
 sa.Index("ix_console_sessions_expires_at", console_sessions.c.expires_at)
+
+operator_sessions: Final = sa.Table(
+    "operator_sessions",
+    metadata,
+    # As of a session of a key.
+    sa.Column("token_hash", sa.Text, primary_key=True),
+    text("kind", nullable=False),
+    # The name given to the command that made the link.
+    text("operator", nullable=False),
+    # The account that the operator has chosen; None for all.
+    sa.Column(
+        "account_sid",
+        sa.Text,
+        sa.ForeignKey("accounts.account_sid", name="fk_operator_sessions_account_sid_accounts"),
+    ),
+    whole("created_at", nullable=False),
+    whole("expires_at", nullable=False),
+)
+sa.Index("ix_operator_sessions_expires_at", operator_sessions.c.expires_at)
+
+operator_actions: Final = sa.Table(
+    "operator_actions",
+    metadata,
+    sa.Column("position", SERIAL, primary_key=True),
+    text("operator", nullable=False),
+    account(),
+    text("path", nullable=False),
+    whole("created_at", nullable=False),
+)

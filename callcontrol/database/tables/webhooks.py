@@ -30,6 +30,8 @@ deliveries: Final = sa.Table(
     text("last_error"),
     whole("created_at", nullable=False),
     whole("delivered_at"),
+    # JSON: the newest attempts, with the beginning of what was answered.
+    text("attempt_log"),
 )
 partial_index(
     "ix_webhook_deliveries_pending",

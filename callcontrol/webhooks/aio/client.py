@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import aiohttp
@@ -15,6 +15,7 @@ from callcontrol.egress.requests import is_success, query_url, signed_headers
 from callcontrol.egress.url_policy import WEB_SCHEMES, Destinations
 from callcontrol.errors import DomainError
 from callcontrol.models import WebhookEvent
+from callcontrol.webhooks.attempts import MAX_BODY_BYTES, Body, kept_body, margin_bytes, withheld_values
 from callcontrol.webhooks.retries import retry_after_s
 
 log = logging.getLogger(__name__)
@@ -34,17 +35,21 @@ class Answer:
         problem: Error text; None if the receiver accepted the event.
         retry_after_s: Retry-After of the receiver, in seconds.
         unanswered: True if the receiver could not be reached or did not answer.
+        took_s: Time to the status line or the failure; None if no request was made.
+        body: Beginning of the response's body.
     """
 
     status: int = 0
     problem: str | None = None
     retry_after_s: float | None = None
     unanswered: bool = False
+    took_s: float | None = None
+    body: Body = field(default=Body(), repr=False)
 
 
 class WebhookClient:
     """
-    Sends webhooks to permitted addresses; follows no redirects and stores no response or cookie.
+    Sends webhooks to permitted addresses; follows no redirects and stores no cookie.
 
     Args:
         destinations: Decides which destinations are permitted.
@@ -58,7 +63,8 @@ class WebhookClient:
         self._session = aiohttp.ClientSession(
             connector=checked_connector(destinations, limit=0, limit_per_host=0),
             timeout=aiohttp.ClientTimeout(total=timeout_s),
-            headers={"User-Agent": "trunkline"},
+            # A compressed body could not be shown.
+            headers={"User-Agent": "trunkline", "Accept-Encoding": "identity"},
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             trust_env=False,
@@ -72,6 +78,12 @@ class WebhookClient:
 
         A form is signed with ``form_secret`` as well.
         """
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        answer = await self._attempt(event, secrets, form_secret)
+        return answer if answer.took_s is not None else replace(answer, took_s=loop.time() - began)
+
+    async def _attempt(self, event: WebhookEvent, secrets: Sequence[str], form_secret: str | None) -> Answer:
         try:
             return await self._send(event, secrets, form_secret)
         except DomainError as refusal:
@@ -91,6 +103,8 @@ class WebhookClient:
         self._destinations.check_url(event.url, schemes=WEB_SCHEMES)
         headers = signed_headers(event, secrets, unix_time_s(), form_secret)
         get = event.method == "GET"
+        loop = asyncio.get_running_loop()
+        began = loop.time()
         async with self._session.request(
             event.method,
             query_url(event) if get else event.url,
@@ -98,31 +112,43 @@ class WebhookClient:
             headers=headers,
             allow_redirects=False,
         ) as response:
-            await _drain(response)
+            took_s = loop.time() - began
+            body = await _read(response, headers, (*secrets, form_secret))
             if is_success(response.status):
-                return Answer(response.status)
+                return Answer(response.status, took_s=took_s, body=body)
             wait_s = retry_after_s(
                 response.headers.get("Retry-After"), response.headers.get("Date"), utc_now()
             )
-            return Answer(response.status, f"answered {response.status}", wait_s)
+            problem = f"answered {response.status}"
+            return Answer(response.status, problem, wait_s, took_s=took_s, body=body)
 
     async def close(self) -> None:
         """Close all connections."""
         await self._session.close()
 
 
-async def _drain(response: aiohttp.ClientResponse) -> None:
+async def _read(
+    response: aiohttp.ClientResponse, sent: Mapping[str, str], secrets: Sequence[str | None]
+) -> Body:
     """
-    Read a short body, so that its connection can be reused.
+    Read a short body, so that its connection can be reused, and return what is kept of it.
 
-    Only the status matters; a body that is long, slow or broken costs the connection.
+    It must not repeat the secrets of the request, or the signatures among the header fields that were sent.
+
+    A body that is long, slow or broken costs the connection.
     """
     if response.content.at_eof():
-        return
-    left_bytes = _MAX_ANSWER_BYTES
+        return Body()
+    begin, length, is_whole = bytearray(), 0, False
+    withheld = withheld_values(sent, secrets)
+    most = MAX_BODY_BYTES + margin_bytes(withheld)
     try:
         async with asyncio.timeout(_DRAIN_S):
-            while left_bytes > 0 and (chunk := await response.content.read(left_bytes)):
-                left_bytes -= len(chunk)
+            while not is_whole and length < _MAX_ANSWER_BYTES:
+                chunk = await response.content.read(_MAX_ANSWER_BYTES - length)
+                is_whole = not chunk
+                length += len(chunk)
+                begin += chunk[: most - len(begin)]
     except (TimeoutError, aiohttp.ClientError, OSError):
         response.close()
+    return kept_body(bytes(begin), length, withheld, is_whole=is_whole)

@@ -30,8 +30,9 @@ from callcontrol.database.aio.pending import Pending
 from callcontrol.database.aio.writer import Writer
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import DomainError
-from callcontrol.models import Delivery, PublishedEvent, Recipient, WebhookEvent
+from callcontrol.models import Attempt, Delivery, PublishedEvent, Recipient, WebhookEvent
 from callcontrol.webhooks.aio.client import Answer, WebhookClient
+from callcontrol.webhooks.attempts import added
 from callcontrol.webhooks.queues import DeliveryQueues, Destination, Held, QueueLimits
 from callcontrol.webhooks.retries import OFFSETS_S, TIMEOUT_S, is_gone, origin, retry_delay_s
 from callcontrol.webhooks.store import deliveries
@@ -366,6 +367,7 @@ class Outbox:
         """Record the outcome of an attempt and schedule the next one."""
         now = self._clock.now()
         delivery.attempts += 1
+        delivery.attempt_log = added(delivery.attempt_log, _attempt(answer, now))
         delivery.response_code = answer.status
         delivery.last_error = answer.problem
         if answer.problem is None:
@@ -418,6 +420,20 @@ class Outbox:
         self._outcomes.put(delivery.event.delivery_id, deliveries.outcome_row(delivery))
         self._writer.schedule_flush(self._outcomes)
         self._wake.set()
+
+
+def _attempt(answer: Answer, now: datetime) -> Attempt:
+    """Entry of the log for an attempt that has ended."""
+    took_s, body = answer.took_s, answer.body
+    return Attempt(
+        now - timedelta(seconds=took_s or 0.0),
+        None if took_s is None else round(took_s * 1000),
+        answer.status,
+        answer.problem,
+        body.text,
+        body.length_bytes,
+        body.is_whole,
+    )
 
 
 def _log_lost(lost: Mapping[str, dict[str, Any]], error: Exception) -> None:

@@ -27,6 +27,7 @@ from callcontrol.database.statements import (
 )
 from callcontrol.database.tables.webhooks import deliveries
 from callcontrol.models import Delivery, WebhookEvent
+from callcontrol.webhooks.attempts import packed, unpacked
 from callcontrol.webhooks.retries import is_gone
 
 _HOPELESS: Final = timedelta(days=7)
@@ -56,6 +57,7 @@ _OUTCOME: Final = Statement(
                 "response_code",
                 "last_error",
                 "delivered_at",
+                "attempt_log",
             )
         }
     )
@@ -172,6 +174,7 @@ def row_of(event: WebhookEvent) -> dict[str, Any]:
         "last_error": None,
         "created_at": to_micros(event.created_at),
         "delivered_at": None,
+        "attempt_log": None,
     }
 
 
@@ -200,6 +203,7 @@ def outcome_row(delivery: Delivery) -> dict[str, Any]:
         "response_code": delivery.response_code,
         "last_error": clean(delivery.last_error),
         "delivered_at": to_micros_or_none(delivery.delivered_at),
+        "attempt_log": packed(delivery.attempt_log),
     }
 
 
@@ -330,4 +334,5 @@ def _delivery(row: Any) -> Delivery:
         response_code=row["response_code"],
         last_error=row["last_error"],
         delivered_at=to_moment_or_none(row["delivered_at"]),
+        attempt_log=unpacked(row["attempt_log"]),
     )

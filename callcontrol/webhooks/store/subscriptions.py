@@ -179,6 +179,7 @@ def _queued(subscription: Subscription, now: datetime) -> dict[str, Any]:
         "response_code": 0,
         "last_error": None,
         "delivered_at": None,
+        "attempt_log": None,
     }
 
 

@@ -246,3 +246,49 @@ async def test_each_filter_is_answered_from_its_index_alone(
         if index != "ix_calls_unfinished":
             assert all("USING COVERING INDEX" in step for step in said), said
     await storage.close()
+
+
+def at_its_time(call: CallRecord) -> CallRecord:
+    """The call with an identifier of its time, as calls have."""
+    digits = f"{int(call.created_at.timestamp() * 1000):012x}"
+    call.call_sid = f"{digits[:8]}-{digits[8:]}{call.call_sid[13:]}"
+    return call
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        CallFilter(),
+        CallFilter(active=True),
+        CallFilter(status=CallStatus.BUSY),
+        CallFilter(direction="inbound", from_=NUMBERS[0]),
+        CallFilter(start=START + timedelta(seconds=10), end=START + timedelta(seconds=20)),
+        CallFilter(text="9800000001", start=START),
+    ],
+)
+async def test_calls_of_all_accounts_are_listed_newest_first(storage: Storage, query: CallFilter) -> None:
+    made: list[CallRecord] = []
+    for seed in range(3):
+        account, _ = await storage.accounts.create(f"Account {seed}")
+        made += map(at_its_time, make_calls(account.account_sid, 40, seed))
+    await store(storage, made)
+    expected = [
+        call
+        for call in made
+        if matches(call, query)
+        and (not query.active or call.ended_at is None)
+        and (query.text is None or any(query.text in number for number in (call.from_, call.to)))
+        and (query.start is None or call.created_at >= query.start)
+        and (query.end is None or call.created_at < query.end)
+    ]
+    found: list[CallRecord] = []
+    place: Position | None = None
+    while True:
+        page = await storage.calls.list_of_all_accounts(query, 7, after=place)
+        found += page.items
+        place = page.after
+        if place is None:
+            break
+    assert [call.call_sid for call in found] == sorted((call.call_sid for call in expected), reverse=True)
+    assert len({call.account_sid for call in found}) == 3
+    assert not query.active or page.total == len(expected)

@@ -262,3 +262,57 @@ async def test_many_calls_keep_their_order_each(stage: Stage, receiver: Receiver
     assert len(taken) == len(set(taken)) == 120
     for ids in calls.values():
         assert [delivery_id for delivery_id in taken if delivery_id in ids] == ids
+
+
+# The log of the attempts.
+
+
+async def test_each_attempt_is_logged_with_what_was_answered(stage: Stage, receiver: Receiver) -> None:
+    def answer(got: Received) -> web.Response:
+        number = len(receiver.requests)
+        signature = got.headers["webhook-signature"]
+        return web.Response(status=200 if number == 3 else 503, text=f"<i>{number}</i> {SECRET} {signature}")
+
+    receiver.answers["/hook"] = answer
+    await stage.start()
+    (row,) = await stage.ended(await stage.post(receiver.url("/hook")))
+    log = row.attempt_log
+    assert [(attempt.status, attempt.problem) for attempt in log] == [
+        *((503, "answered 503"), (503, "answered 503")),
+        (200, None),
+    ]
+    assert [(attempt.body or "").split()[0] for attempt in log] == [
+        f"<i>{number}</i>" for number in (1, 2, 3)
+    ]
+    assert all(attempt.is_whole and attempt.took_ms is not None for attempt in log)
+    assert [attempt.at for attempt in log] == sorted(attempt.at for attempt in log)
+    signed = [got.headers["webhook-signature"].removeprefix("v1,") for got in receiver.requests]
+    for attempt in log:
+        assert attempt.body is not None and "**" in attempt.body
+        assert not any(text in attempt.body for text in (SECRET, *signed))
+
+
+async def test_the_log_has_the_beginning_of_a_long_answer_and_the_length_of_another(
+    stage: Stage, receiver: Receiver
+) -> None:
+    receiver.answers["/long"] = lambda _: web.Response(text="x" * 1_000_000)
+    receiver.answers["/image"] = lambda _: web.Response(body=b"\x89PNG\0" * 100)
+    receiver.answers["/empty"] = lambda _: web.Response(status=204)
+    await stage.start()
+    kept = []
+    for path in ("/long", "/image", "/empty"):
+        (row,) = await stage.ended(await stage.post(receiver.url(path), f"call-{path}"))
+        (attempt,) = row.attempt_log
+        kept.append((attempt.body, attempt.body_bytes, attempt.is_whole))
+    assert kept[0][0] == "x" * 4096 and kept[0][1] >= 4096 and not kept[0][2]
+    assert kept[1:] == [(None, 500, True), ("", 0, True)]
+
+
+async def test_a_receiver_that_is_not_there_is_logged_without_an_answer(
+    stage: Stage, receiver: Receiver
+) -> None:
+    await receiver.close()
+    await stage.start(fast(offsets_s=(0.0, 0.01)))
+    (row,) = await stage.ended(await stage.post(receiver.url("/hook")))
+    assert [(attempt.status, attempt.body) for attempt in row.attempt_log] == [(0, "")] * 2
+    assert {attempt.problem for attempt in row.attempt_log} == {"the host refuses connections at this port"}

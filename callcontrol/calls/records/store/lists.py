@@ -7,18 +7,54 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
 
 from callcontrol.calls.records.cdr import Cdr, CdrFilter, searched
-from callcontrol.database.listing import Condition, Listing
-from callcontrol.database.statements import to_moment, to_moment_or_none, unpack
+from callcontrol.database.listing import Listing
+from callcontrol.database.statements import to_micros, to_moment, to_moment_or_none, unpack
 from callcontrol.database.tables.calls import calls
 from callcontrol.database.tables.trunks import carriers, gateways
 from callcontrol.models import CallFilter
 
 LISTING: Final = Listing(calls.c.created_at, calls.c.call_sid)
 
+# An identifier is made a moment before the call's time, or after a clock that was set.
+_APART_MICROS: Final = 60_000_000
 
-def conditions(account_sid: str, query: CallFilter) -> Sequence[Condition]:
-    """Return the conditions of a list of calls, except for its time."""
-    mine = calls.c.account_sid == account_sid
+
+def of_all_accounts(
+    connection: Connection, query: CallFilter, *, limit: int, after: str | None = None
+) -> list[str]:
+    """
+    Identifiers of calls of all accounts, newest first, after another one.
+
+    They begin with the time, so the primary key has the order, and none of the indexes by account is needed.
+    """
+    wanted = [*conditions(None, query)]
+    if query.start is not None:
+        start = to_micros(query.start)
+        wanted += [calls.c.created_at >= start, calls.c.call_sid >= _begin_of_ids(start - _APART_MICROS)]
+    if query.end is not None:
+        end = to_micros(query.end)
+        wanted += [calls.c.created_at < end, calls.c.call_sid < _begin_of_ids(end + _APART_MICROS)]
+    if after is not None:
+        wanted.append(calls.c.call_sid < after)
+    keys = sa.select(calls.c.call_sid).where(*wanted).order_by(calls.c.call_sid.desc()).limit(limit)
+    return list(connection.scalars(keys))
+
+
+def _begin_of_ids(micros: int) -> str:
+    """Beginning of the identifiers (UUIDv7) that are made at a time."""
+    digits = f"{max(0, micros) // 1000:012x}"
+    return f"{digits[:8]}-{digits[8:]}"
+
+
+def count_active(connection: Connection) -> int:
+    """Number of calls of all accounts that are up."""
+    up = sa.select(sa.func.count()).select_from(calls).where(calls.c.ended_at.is_(None))
+    return connection.scalar(up) or 0
+
+
+def conditions(account_sid: str | None, query: CallFilter) -> Sequence[sa.ColumnElement[bool]]:
+    """Return the conditions of a list of calls, except for its time; None for those of all accounts."""
+    mine = sa.true() if account_sid is None else calls.c.account_sid == account_sid
     equal = {
         calls.c.direction: query.direction,
         calls.c.from_number: query.from_,

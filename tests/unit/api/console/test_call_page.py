@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from callcontrol.calls.aio.sip_trace import TraceEntry
 from callcontrol.calls.records.journal import CallJournal, JournalEntry
 from callcontrol.database.tables.calls import calls
 from callcontrol.errors import NodeUnreachable
-from callcontrol.models import WebhookEvent
+from callcontrol.models import Attempt, Delivery, WebhookEvent
+from callcontrol.webhooks.store import deliveries
 from tests.support.api_facts import (
     ACCOUNT,
     CALL_SID,
@@ -84,6 +86,22 @@ async def test_the_axis_has_the_journal_and_the_webhooks(person: Person, stage: 
         *("call.answered", 2000, "pending"),
         0,
     )
+
+
+async def test_the_axis_has_each_attempt_with_its_answer(person: Person, stage: ApiStage) -> None:
+    event = WebhookEvent("e", ACCOUNT, "call.answered", "https://a.example", b"{}", MOMENT, CALL_SID)
+    log = [
+        Attempt(MOMENT + timedelta(seconds=1), 20, 500, "answered 500", "<script>", 8),
+        Attempt(MOMENT + timedelta(seconds=6), 30, 200, None, None, 70_000, False),
+    ]
+    await stage.write(partial(deliveries.insert, rows=[deliveries.row_of(event)]))
+    done = Delivery(event, MOMENT, "delivered", 2, 200, None, MOMENT, log)
+    await stage.write(partial(deliveries.record_outcomes, rows=[deliveries.outcome_row(done)]))
+    (hook,) = (await person.get(f"{PAGE}/call.json")).json()["webhooks"]
+    assert [list(attempt.values()) for attempt in hook["log"]] == [
+        [1000, 20, 500, "answered 500", "<script>", 8, True],
+        [6000, 30, 200, None, None, 70_000, False],
+    ]
 
 
 async def test_webhooks_are_left_out_without_their_scope(web: Client) -> None:

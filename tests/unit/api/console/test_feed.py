@@ -11,7 +11,15 @@ from api.console.feed import Feed, Subscription
 from callcontrol.calls.records.journal import JournalEntry
 from callcontrol.errors import ServiceUnavailable
 from callcontrol.models import CallStatus
-from tests.support.api_facts import ACCOUNT, CALL_SID, ENDED_SID, MOMENT, OTHER_ACCOUNT, call
+from tests.support.api_facts import (
+    ACCOUNT,
+    CALL_SID,
+    ENDED_SID,
+    MOMENT,
+    OTHER_ACCOUNT,
+    OTHER_CALL_SID,
+    call,
+)
 from tests.support.api_stage import ApiStage
 
 
@@ -62,6 +70,19 @@ async def test_a_page_gets_the_changes_of_its_account_gathered(stage: ApiStage, 
         assert await one.next(0.01) == b"" and await other.next(0.01) == b""
         stage.storage.calls.update(call(ENDED_SID, status=CallStatus.COMPLETED, ended_at=MOMENT))
         assert events(await one.next(5))[0][2] == [ENDED_SID]
+
+
+async def test_a_page_of_an_operator_gets_the_changes_of_all_accounts_with_their_names(
+    stage: ApiStage, feed: Feed
+) -> None:
+    async with feed.subscribe(None, None, None) as every, feed.subscribe(ACCOUNT, None, None) as mine:
+        await every.next(5), await mine.next(5)
+        stage.storage.calls.update(call())
+        stage.storage.calls.update(call(OTHER_CALL_SID, OTHER_ACCOUNT))
+        message, own = await every.next(5), await mine.next(5)
+        assert sorted(events(message)[0][2]) == sorted([CALL_SID, OTHER_CALL_SID])
+        assert (message or b"").count(b'"account":') == 2
+        assert events(own)[0][2] == [CALL_SID] and b'"account":' not in (own or b"")
 
 
 async def test_an_entry_of_the_journal_changes_its_call(stage: ApiStage, feed: Feed) -> None:

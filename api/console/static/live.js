@@ -26,10 +26,38 @@ function make(call) {
   find("from").textContent = call.from;
   find("to").textContent = call.to;
   if (find("hangup")) find("hangup").action = `${page}/hangup`;
-  return { row, status: find("status"), legs: find("legs"), duration: find("duration") };
+  return { row, page, shown: "", status: find("status"), legs: find("legs"), duration: find("duration") };
 }
 
 const legText = (leg) => `${leg.party ?? texts.caller}: ${texts.states[leg.state] ?? leg.state}`;
+
+function makeLeg(leg, page) {
+  const item = document.getElementById("live-leg").content.firstElementChild.cloneNode(true);
+  const find = (name) => item.querySelector(`[data-${name}]`);
+  find("state").textContent = legText(leg);
+  find("muted").hidden = !leg.muted;
+  find("muted").textContent = texts.muted[leg.muted] ?? "";
+  const form = find("mute");
+  if (form && leg.name) {
+    const muted = leg.muted === "says" || leg.muted === "both";
+    form.hidden = false;
+    form.action = `${page}/mute`;
+    form.elements.party.value = leg.name;
+    form.elements.mute_status.value = muted ? "unmute" : "mute";
+    const button = form.querySelector("button");
+    button.textContent = muted ? given.labels.unmute : given.labels.mute;
+    button.setAttribute("aria-label", `${button.textContent} ${leg.party ?? texts.caller}`);
+  }
+  return item;
+}
+
+/** Show the legs of a call; those that are as before keep the focus of their buttons. */
+function showLegs(kept, legs) {
+  const shown = JSON.stringify(legs);
+  if (kept.shown === shown) return;
+  kept.shown = shown;
+  kept.legs.replaceChildren(...legs.map((leg) => makeLeg(leg, kept.page)));
+}
 
 function show(call) {
   let kept = rows.get(call.call_sid);
@@ -41,7 +69,7 @@ function show(call) {
   }
   kept.status.className = `status ${call.status}`;
   kept.status.textContent = given.status[call.status] ?? call.status;
-  kept.legs.textContent = call.legs.map(legText).join(", ");
+  showLegs(kept, call.legs);
   kept.since = new Date(call.answered_at ?? call.created_at);
 }
 

@@ -26,13 +26,16 @@ async def stream(visit: Visit) -> web.StreamResponse:
     """
     Send the changes of the account's calls, or of the call in the query, until the page is closed.
 
+    With `levels` in the query it also gets the levels of the legs.
+
     It ends with the event `end` when the session does.
     """
     call_sid = visit.query("call") or None
     if call_sid is not None:
         await visit.services.calls.get_call(visit.account_sid, call_sid)
     last_id = visit.request.headers.get("Last-Event-ID")
-    async with visit.console.feed.subscribe(visit.account_sid, call_sid, last_id) as subscription:
+    feed, levels = visit.console.feed, bool(visit.query("levels"))
+    async with feed.subscribe(visit.account_sid, call_sid, last_id, levels=levels) as subscription:
         return await send_events(
             visit.request, subscription, partial(_is_admitted, visit), HEADERS, last=_END
         )

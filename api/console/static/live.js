@@ -6,6 +6,7 @@ const given = JSON.parse(document.getElementById("live-data").textContent);
 const texts = given.script;
 const body = document.getElementById("live-rows");
 const rows = new Map();
+const levels = new Map();
 let calls = new Map();
 let total = 0;
 
@@ -26,7 +27,7 @@ function make(call) {
   find("from").textContent = call.from;
   find("to").textContent = call.to;
   if (find("hangup")) find("hangup").action = `${page}/hangup`;
-  return { row, page, shown: "", status: find("status"), legs: find("legs"), duration: find("duration") };
+  return { row, page, callSid: call.call_sid, shown: "", status: find("status"), legs: find("legs"), duration: find("duration") };
 }
 
 const legText = (leg) => `${leg.party ?? texts.caller}: ${texts.states[leg.state] ?? leg.state}`;
@@ -48,7 +49,32 @@ function makeLeg(leg, page) {
     button.textContent = muted ? given.labels.unmute : given.labels.mute;
     button.setAttribute("aria-label", `${button.textContent} ${leg.party ?? texts.caller}`);
   }
+  item.dataset.leg = leg.leg;
+  find("level").setAttribute("aria-label", `${given.labels.level} ${leg.party ?? texts.caller}`);
   return item;
+}
+
+const percent = (value, text) => (value === null ? "" : text.replace("{}", value));
+
+/** Show the levels of a call's legs, as they were told last. */
+function showLevels(callSid) {
+  const kept = rows.get(callSid);
+  for (const [leg, level, received, sent] of levels.get(callSid) ?? []) {
+    const item = kept?.legs.querySelector(`[data-leg="${Number(leg)}"]`);
+    if (!item) continue;
+    const meter = item.querySelector("[data-level]");
+    meter.hidden = false;
+    meter.value = level;
+    const loss = [percent(received, texts.lost_in), percent(sent, texts.lost_out)].filter(Boolean).join(", ");
+    item.querySelector("[data-loss]").textContent = loss && `${texts.loss} ${loss}`;
+  }
+}
+
+function measured(changed) {
+  for (const [callSid, legs] of Object.entries(changed)) {
+    levels.set(callSid, legs);
+    showLevels(callSid);
+  }
 }
 
 /** Show the legs of a call; those that are as before keep the focus of their buttons. */
@@ -57,6 +83,7 @@ function showLegs(kept, legs) {
   if (kept.shown === shown) return;
   kept.shown = shown;
   kept.legs.replaceChildren(...legs.map((leg) => makeLeg(leg, kept.page)));
+  showLevels(kept.callSid);
 }
 
 function show(call) {
@@ -76,6 +103,7 @@ function show(call) {
 function hide(callSid) {
   rows.get(callSid)?.row.remove();
   rows.delete(callSid);
+  levels.delete(callSid);
 }
 
 function summary() {
@@ -126,5 +154,5 @@ async function refresh() {
 
 replace(given.data);
 // What has changed between the page and the stream is not in either.
-listen({ onCalls: change, onRefresh: refresh, onHello: refresh });
+listen({ onCalls: change, onRefresh: refresh, onHello: refresh, onLevels: measured, path: "/console/events?levels=1" });
 setInterval(durations, 1000);

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from callcontrol.calls.aio.runner import CallRunner
-from callcontrol.calls.live.requests import LiveUpdate, MuteDirection
+from callcontrol.calls.events.commands import MuteDirection
+from callcontrol.calls.live.requests import LiveUpdate
 from fixtures.audio_check import find_tone, read_stereo
 from sip import Answered, Confirmed, Ended, OfferAnswered
 from tests.support.agent_bot import Bot

@@ -1,4 +1,4 @@
-"""Levels and loss of legs: told when they change, once for all pages, and measured while a page shows them."""
+"""Levels and loss of legs: told when they change, and measured while a page shows them."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ async def test_loss_is_that_of_the_last_seconds(stage: ApiStage, parked: ParkedC
 
     def after(came: int, lost: int, sent_lost: int | None = None) -> Any:
         parked.media.of = {0: meter(127, came, lost, sent_lost)}
-        return levels.look((ACCOUNT,)).get(ACCOUNT, {CALL_SID: [None]})[CALL_SID][0]
+        levels.tell_again(ACCOUNT)
+        return levels.look((ACCOUNT,))[ACCOUNT][CALL_SID][0]
 
     assert after(1000, 500) == (0, 0, None, None), "of the time before nothing is said"
     assert after(1060, 500) == (0, 0, 0.0, None)

@@ -121,7 +121,7 @@ async def test_wideband_is_kept(engine: MediaEngine) -> None:
 
 
 async def test_a_muted_party_is_not_heard_across_calls(engine: MediaEngine) -> None:
-    """Whether the engine relays the packets, or this process the audio between its threads."""
+    """The engine relays the packets, or this process the audio between its threads."""
     parties = [Party(engine) for _ in range(4)]
     for one, other in (parties[:2], parties[2:]):
         one.legs.audio.link_across(A, other.legs.audio, A)

@@ -70,7 +70,7 @@ class Mumbler(Synthesizer):
 
 @dataclass
 class ParkedMedia:
-    """What would be measured of a call's legs; `stopped` counts how often that ended."""
+    """Measurements of a call's legs; `stopped` counts how often they ended."""
 
     of: dict[LegId, StreamMeter] = field(default_factory=dict)
     stopped: int = 0

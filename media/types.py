@@ -193,6 +193,23 @@ class StreamStats(NamedTuple):
     underruns: int = 0
 
 
+class StreamMeter(NamedTuple):
+    """
+    Metrics of a stream that are read often.
+
+    Attributes:
+        level_db: Loudest moment of the far end's last second, in decibels below full scale; 127 is silence.
+            None while `Detection` does not measure it.
+        packets_in, lost, packets_out, sent_lost: As in `StreamStats`.
+    """
+
+    level_db: int | None
+    packets_in: int
+    lost: int
+    packets_out: int
+    sent_lost: int | None
+
+
 @frozen
 class QualityInterval:
     """

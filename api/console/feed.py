@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
+from api.console.levels import Levels
 from callcontrol.aio.page_events import PageEvents
 from callcontrol.aio.tasks import ended
 from callcontrol.aio.tokens import new_id
@@ -34,6 +35,7 @@ MAX_PAGES: Final = 1000
 
 _GATHER_S: Final = 0.4
 _LOOK_AGAIN_S: Final = 5.0
+_LEVELS_EVERY: Final = 3
 _AT_ONCE: Final = 20
 _KEPT: Final = 64
 """Messages that are kept for pages that have lost their connection, and that wait for a slow one."""
@@ -71,11 +73,16 @@ def legs_of(services: Services, call_sid: str) -> Sequence[LegView]:
 
 
 class Subscription(PageEvents):
-    """Messages for one page; `call_sid` limits them to a call. When too many wait, it loads anew instead."""
+    """
+    Messages for one page; `call_sid` limits them to a call, and `levels` asks for levels of its legs, too.
 
-    def __init__(self, call_sid: str | None) -> None:
+    When too many wait, it loads anew instead.
+    """
+
+    def __init__(self, call_sid: str | None, *, levels: bool = False) -> None:
         super().__init__(_KEPT, overflow=_REFRESH)
         self.call_sid = call_sid
+        self.levels = levels
 
 
 class _Channel:
@@ -93,10 +100,16 @@ class _Channel:
 
 
 class Feed:
-    """Changes of calls, for the pages that are open."""
+    """
+    Changes of calls, for the pages that are open.
+
+    Attributes:
+        levels: Levels of the calls' legs, which are measured while a page shows them.
+    """
 
     def __init__(self, services: Services) -> None:
         self._services = services
+        self.levels = Levels(services.calls)
         # Numbers of messages mean nothing to another process: its pages load anew.
         self._process = new_id()
         self._number = 0
@@ -111,14 +124,15 @@ class Feed:
 
     @asynccontextmanager
     async def subscribe(
-        self, account_sid: str | None, call_sid: str | None, last_id: str | None
+        self, account_sid: str | None, call_sid: str | None, last_id: str | None, *, levels: bool = False
     ) -> AsyncIterator[Subscription]:
         """
         Subscribe a page to the calls of an account, or to one of them, until the block ends.
 
         None for the account stands for all, which operators see.
 
-        With `last_id` it gets the messages after that one, or is told to load anew.
+        With `last_id` it gets the messages after that one, or is told to load anew. With `levels` it also
+        gets the levels of the legs of all calls.
 
         Raises:
             ServiceUnavailable: Too many pages are open, or the server is stopping.
@@ -126,7 +140,9 @@ class Feed:
         if self._closed or self.pages >= MAX_PAGES:
             raise ServiceUnavailable("No further page can be kept up to date; try again.", retry_after_s=5)
         channel = self._channels.setdefault(account_sid, _Channel(account_sid is None))
-        subscription = Subscription(call_sid)
+        subscription = Subscription(call_sid, levels=levels)
+        if levels:
+            self.levels.tell_again(account_sid)
         channel.pages.add(subscription)
         self._watch()
         subscription.put(self._hello(channel, subscription, last_id))
@@ -158,6 +174,7 @@ class Feed:
             self._task = asyncio.create_task(self._run(), name="console-feed")
 
     def _unwatch(self) -> None:
+        self.levels.stop()
         calls = self._services.storage.calls
         calls.watcher = calls.journal.watcher = None
 
@@ -176,9 +193,16 @@ class Feed:
 
     async def _run(self) -> None:
         """Tell the pages what has changed, until none is open."""
-        looked_s = 0.0
+        looked_s, rounds = 0.0, 0
         while self._channels:
             await asyncio.sleep(_GATHER_S)
+            rounds += 1
+            if rounds % _LEVELS_EVERY == 0:
+                try:
+                    await self._tell_levels()
+                except Exception:
+                    # As below; the pages then show the levels of before.
+                    _log.exception("the pages could not be told of the levels of calls")
             for channel in list(self._channels.values()):
                 try:
                     await self._tell(channel)
@@ -224,6 +248,25 @@ class Feed:
     def _name_of(self, account_sid: str) -> str:
         account = self._services.storage.directory.account(account_sid)
         return account_sid if account is None else account.name
+
+    async def _tell_levels(self) -> None:
+        pages = {
+            account_sid: wanted
+            for account_sid, channel in self._channels.items()
+            if (wanted := [page for page in channel.pages if page.levels])
+        }
+        changed = self.levels.look(pages.keys())
+        for account_sid, levels in changed.items():
+            text = json.dumps({"levels": levels}, separators=(",", ":"))
+            message = f"event: levels\ndata: {text}\n\n".encode()
+            for place, page in enumerate(pages[account_sid]):
+                if page.waiting:
+                    # A page that reads slowly gets its calls, and the levels once it has read.
+                    self.levels.tell_again(account_sid)
+                else:
+                    page.put(message)
+                if place % _AT_ONCE == _AT_ONCE - 1:
+                    await asyncio.sleep(0)
 
     def _message(self, data: Mapping[str, Any]) -> bytes:
         text = json.dumps(data, separators=(",", ":"))

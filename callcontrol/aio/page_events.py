@@ -18,6 +18,11 @@ class PageEvents:
         self._ready = asyncio.Event()
         self._over = False
 
+    @property
+    def waiting(self) -> bool:
+        """True while events wait to be read."""
+        return bool(self._events)
+
     def put(self, event: bytes) -> None:
         """Queue an event."""
         if self._overflow is not None and len(self._events) == self._events.maxlen:

@@ -11,8 +11,9 @@ from enum import IntEnum, auto
 from typing import Final, NamedTuple
 
 from callcontrol.calls.effects import Effect
-from callcontrol.calls.effects.media import AnswerOffer, CloseMedia, ConnectMedia
+from callcontrol.calls.effects.media import AnswerOffer, CloseMedia, ConnectMedia, MuteLeg
 from callcontrol.calls.effects.signalling import AnswerLeg, DialLeg, HangUpLeg, RejectLeg, RingLeg, TakeOffer
+from callcontrol.calls.events.commands import MuteDirection, PartyName
 from callcontrol.calls.hangup_cause import (
     BEARERCAPABILITY_NOTAVAIL,
     NORMAL_CIRCUIT_CONGESTION,
@@ -74,11 +75,18 @@ NO_PARAMS: Final = LegParams()
 
 
 class LegView(NamedTuple):
-    """A leg as people see it; ``party`` is the address that was dialled, None for a caller."""
+    """
+    A leg as people see it.
+
+    ``party`` is the address that was dialled, None for a caller; ``name`` the party by which commands name
+    it, None for a leg that takes none now; ``muted`` as in a command, None when it is not.
+    """
 
     leg: LegId
     state: str
     party: str | None
+    name: PartyName | None = None
+    muted: MuteDirection | None = None
 
 
 class Leg(Machine[LegState]):
@@ -93,10 +101,35 @@ class Leg(Machine[LegState]):
         """True while the leg is answered and not over."""
         self.over = False
         """True after the leg has ended."""
+        self.muted_says = False
+        self.muted_hears = False
 
-    def view(self) -> LegView:
-        """Return the leg as people see it."""
-        return LegView(self.id, self.state.name.lower(), None)
+    @property
+    def dialled(self) -> str | None:
+        """Address that was dialled; None for a caller."""
+        return None
+
+    def view(self, name: PartyName | None) -> LegView:
+        """Return the leg as people see it, as the party of that name."""
+        return LegView(self.id, self.state.name.lower(), self.dialled, name, self.muted)
+
+    @property
+    def muted(self) -> MuteDirection | None:
+        """Direction in which it is muted; None when it is not."""
+        if self.muted_says:
+            return "both" if self.muted_hears else "says"
+        return "hears" if self.muted_hears else None
+
+    def mute(self, says: bool | None, hears: bool | None) -> list[Effect]:
+        """Mute or unmute what its party says or hears; None leaves that unchanged."""
+        wanted = (
+            self.muted_says if says is None else says,
+            self.muted_hears if hears is None else hears,
+        )
+        if wanted == (self.muted_says, self.muted_hears):
+            return []
+        self.muted_says, self.muted_hears = wanted
+        return [MuteLeg(self.id, *wanted)]
 
     def handle(self, what: LegInput, params: LegParams = NO_PARAMS) -> list[Effect]:
         """Handle one input and return the effects; inputs without a rule in this state do nothing."""
@@ -133,9 +166,10 @@ class OutboundLeg(Leg):
         self.party = party
         self._peer_leg = peer_leg
 
-    def view(self) -> LegView:
-        """Return the leg as people see it."""
-        return LegView(self.id, self.state.name.lower(), str(self.party.target))
+    @property
+    def dialled(self) -> str | None:
+        """Address that was dialled."""
+        return str(self.party.target)
 
     def _dial(self, params: LegParams) -> Iterator[Effect]:
         yield DialLeg(self.id, self.attempt, self.party, self._peer_leg)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Literal
+from typing import Literal, get_args
 
 from media import _engine
 from media.errors import InvalidMedia
@@ -22,7 +22,7 @@ from media.types import (
     Verdict,
 )
 
-Detector = Literal["dtmf", "speech", "machine", "tones"]
+Detector = Literal["dtmf", "speech", "machine", "tones", "level"]
 
 # By the numbers in dsp/machine_detector.hpp and dsp/tone_tracker.hpp.
 _VERDICTS: dict[int, Verdict] = {0: "unknown", 1: "human", 2: "machine"}
@@ -58,6 +58,7 @@ class Detection:
         speech: SpeechSettings | bool = False,
         machine: MachineSettings | bool = False,
         tones: bool = False,
+        level: bool = False,
     ) -> None:
         """
         Start the named detectors; running ones continue, or restart if named again.
@@ -68,6 +69,7 @@ class Detection:
             speech: Start and end of speech.
             machine: Answering machine detection; start it when the call is answered.
             tones: Beeps, fax machines and the tones before an announcement.
+            level: Level of the audio, for `RtpStream.meter`; of the loudest moment in each second.
 
         Raises:
             InvalidMedia: A setting is out of range, or the engine was built without a required library.
@@ -81,12 +83,14 @@ class Detection:
                 self._native.detect_machine(_answer(MachineSettings() if machine is True else machine))
             if tones:
                 self._native.detect_tones()
+            if level:
+                self._native.detect_level()
         except (ValueError, TypeError) as error:
             raise InvalidMedia(f"cannot detect: {error}") from error
 
     def stop(self, *detectors: Detector) -> None:
         """Stop the named detectors, all if none is named; harmless when not started."""
-        for detector in detectors or ("dtmf", "speech", "machine", "tones"):
+        for detector in detectors or get_args(Detector):
             self._native.stop_detecting(detector)
 
 

@@ -26,6 +26,7 @@ from media.types import (
     QualityInterval,
     RecordingSettings,
     RemoteMedia,
+    StreamMeter,
     StreamStats,
     TapEncoding,
 )
@@ -291,6 +292,10 @@ class RtpStream:
         if self._closed:
             self._final = figures
         return figures
+
+    def meter(self) -> StreamMeter:
+        """Return the few metrics that are read often; they cost a tenth of `stats`."""
+        return StreamMeter(*self.native.meter())
 
     def intervals(self) -> tuple[QualityInterval, ...]:
         """Return the quality of both directions in the last 36 intervals of about 5 s, the oldest first."""

@@ -91,6 +91,47 @@ def test_live_shows_calls_as_they_come_and_go(
     assert until(customer, other, "completed")["hangup_source"] == "api"
 
 
+def test_a_party_is_muted_from_live(
+    browsing: Browsing, server: ServerProcess, customer: Customer, key: str
+) -> None:
+    call_sid = place(customer, ECHO, **TALKING)
+    until(customer, call_sid, "in-progress")
+    with browsing.person() as page:
+        browsing.sign_in(page, server.url, key)
+        page.goto(f"{server.url}/console/live")
+        leg = page.locator("#live-rows .legs li")
+        for button, shown in (("Mute", "muted"), ("Unmute", "")):
+            leg.get_by_role("button", name=f"{button} {ECHO}", exact=True).click()
+            page.wait_for_url(f"**/console/live?done={button.lower()}d")
+            expect(leg.locator("[data-muted]")).to_have_text(shown)
+            assert violations(page) == []
+        # The call's axis has both.
+        page.goto(f"{server.url}/console/calls/{call_sid}")
+        expect(page.locator("#ladder")).to_contain_text("unmute")
+    server.request("DELETE", f"/v1/Accounts/{customer.account_sid}/Calls/{call_sid}", customer.key)
+
+
+def test_live_shows_the_level_and_the_loss_of_each_leg(
+    browsing: Browsing, server: ServerProcess, customer: Customer, key: str
+) -> None:
+    verbs = [{"verb": "pause", "length": 3}, {"verb": "play", "url": "prompt:en/welcome", "loop": 20}]
+    call_sid = place(customer, ECHO, verbs=verbs)
+    with browsing.person() as page:
+        browsing.sign_in(page, server.url, key)
+        page.goto(f"{server.url}/console/live")
+        # The party says what it hears: first nothing, then the prompt.
+        meter = page.locator("#live-rows").get_by_role("meter", name=f"Level of {ECHO}")
+        expect(meter).to_have_js_property("value", 0)
+        expect(meter).not_to_have_js_property("value", 0, timeout=20_000)
+        expect(page.locator("#live-rows [data-loss]")).to_contain_text("loss 0 % in", timeout=20_000)
+        assert violations(page) == []
+        # A row that is drawn anew keeps its levels.
+        page.get_by_role("button", name=f"Mute {ECHO}").click()
+        expect(page.locator("#live-rows [data-muted]")).to_have_text("muted")
+        expect(meter).not_to_have_js_property("value", 0, timeout=20_000)
+    server.request("DELETE", f"/v1/Accounts/{customer.account_sid}/Calls/{call_sid}", customer.key)
+
+
 @pytest.mark.long("starts a server twice")
 def test_a_restart_of_the_server_is_noticed_and_the_page_catches_up(
     browsing: Browsing, server: ServerProcess, customer: Customer, key: str

@@ -103,6 +103,11 @@ def hears_now(party: Party, freq_hz: float, rate_hz: int = 8000) -> bool:
     return amplitude_at(bytes(party.heard[-rate_hz // 2 :]), freq_hz, rate_hz) > 5000
 
 
+def hears_silence(party: Party, size: int) -> bool:
+    """Return True if more than so many bytes have come, the last half second of them silence."""
+    return len(party.heard) > size and not any(party.heard[-8000:])
+
+
 async def test_wideband_is_kept(engine: MediaEngine) -> None:
     """A tone above what narrowband carries, between calls that different threads may serve."""
     parties = [Party(engine, "G722") for _ in range(4)]
@@ -110,6 +115,27 @@ async def test_wideband_is_kept(engine: MediaEngine) -> None:
         one.legs.audio.link_across(A, other.legs.audio, A)
         one.phone.stream.playbacks.queue([Clip(sine(5500, 1500, 16000), 16000)])
         await until(partial(hears_now, other, 5500, 16000))
+    for party in parties:
+        party.legs.close_all()
+        party.phone.stream.close()
+
+
+async def test_a_muted_party_is_not_heard_across_calls(engine: MediaEngine) -> None:
+    """The engine relays the packets, or this process the audio between its threads."""
+    parties = [Party(engine) for _ in range(4)]
+    for one, other in (parties[:2], parties[2:]):
+        one.legs.audio.link_across(A, other.legs.audio, A)
+        one.phone.stream.play(sine(700, 1000), loop=True)
+        await until(partial(hears_now, other, 700))
+        one.legs.audio.mute(A, says=True, hears=False)
+        await until(partial(hears_silence, other, 0))
+        silent_from = len(other.heard)
+        await until(partial(hears_silence, other, silent_from + 8000))
+        assert not any(other.heard[silent_from:]), "audio goes on, and is silence"
+        one.legs.audio.mute(A, says=False, hears=False)
+        await until(partial(hears_now, other, 700))
+        other.legs.audio.mute(A, says=False, hears=True)
+        await until(partial(hears_silence, other, 0))
     for party in parties:
         party.legs.close_all()
         party.phone.stream.close()

@@ -89,6 +89,28 @@ async def test_both_silent_parties_of_a_bridge_get_rtp_without_a_gap(tmp_path: P
         await world.ended()
 
 
+async def test_legs_whose_levels_are_measured_get_rtp_without_a_gap(tmp_path: Path) -> None:
+    """Packets are relayed as before, and decoded beside that."""
+    async with world_of(tmp_path) as world, counter() as far:
+        world.forward()
+        world.phone.on_call = far.answer
+        a = world.phone.call(OWN_NUMBER, world.port)
+        await a.wait(Answered)
+        a.speak(440.0)
+        runner = world.control.active(world.records.only().call_sid)
+        assert runner is not None
+        for _ in range(3):
+            await far.check(2.0)
+            assert {meter.level_db for meter in runner.media.meters().values()} == {None}
+            await far.check(2.0)
+            caller, callee = runner.media.meters().values()
+            assert caller.level_db is not None and caller.level_db < 30
+            assert callee.level_db == 127, "it says nothing"
+            runner.media.stop_meters()
+        a.hang_up()
+        await world.ended()
+
+
 async def test_a_party_that_waits_for_another_gets_rtp_without_a_gap(tmp_path: Path) -> None:
     async with world_of(tmp_path) as world, counter() as far:
 

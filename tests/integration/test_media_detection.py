@@ -23,7 +23,7 @@ from media.types import (
     SpeechStopped,
     ToneDetected,
 )
-from tests.support.media_bench import MediaBench, sine
+from tests.support.media_bench import MediaBench, sine, until
 from tests.support.phone import engine_settings
 
 VECTORS = Path(__file__).resolve().parents[1] / "vectors" / "audio"
@@ -148,3 +148,24 @@ async def test_a_closed_stream_is_left_alone(bench: MediaBench) -> None:
     told.stream.detection.start(dtmf=True)
     told.stream.detection.stop()
     await asyncio.sleep(0)
+
+
+async def test_the_level_of_what_is_said_is_measured_while_that_is_asked_for(bench: MediaBench) -> None:
+    one, other = bench.pair()
+    assert one.stream.meter().level_db is None
+    one.stream.detection.start(level=True)
+    other.stream.play(sine(440, 1000), loop=True)
+    await until(lambda: (one.stream.meter().level_db or 127) < 20)
+    loud_db = one.stream.meter().level_db
+    assert loud_db is not None and 6 <= loud_db <= 16
+    # Also of one that is muted, which others do not hear.
+    one.stream.mute(received=True)
+    other.stream.stop_playback()
+    await until(lambda: one.stream.meter().level_db == 127)
+    other.stream.play(sine(440, 1000), loop=True)
+    await until(lambda: one.stream.meter().level_db == loud_db)
+    meter, stats = one.stream.meter(), one.stream.stats()
+    assert 0 < meter.packets_in <= stats.packets_in
+    assert (meter.lost, meter.sent_lost) == (stats.lost, stats.sent_lost)
+    one.stream.detection.stop("level")
+    assert one.stream.meter().level_db is None

@@ -31,6 +31,7 @@ from callcontrol.calls.leg import LegView
 from callcontrol.calls.live import control
 from callcontrol.clock import WallClock
 from callcontrol.egress.aio.resolver import SocketAddress
+from callcontrol.ids import LegId
 from callcontrol.models import CallRecord, Environment, Service
 from callcontrol.wallet.store import ledger
 from fixtures.carrier import PROMPTS_DIRECTORY
@@ -39,6 +40,7 @@ from fixtures.messaging_network import SandboxMessagingNetwork
 from fixtures.template_review import SandboxReview
 from media.audio import Clip, PromptLibrary, Speaker
 from media.audio.speech import Synthesizer
+from media.types import StreamMeter
 from tests.support.api_facts import (
     ACCOUNT,
     CALL_SID,
@@ -67,6 +69,22 @@ class Mumbler(Synthesizer):
 
 
 @dataclass
+class ParkedMedia:
+    """Measurements of a call's legs; `stopped` counts how often they ended."""
+
+    of: dict[LegId, StreamMeter] = field(default_factory=dict)
+    stopped: int = 0
+
+    def meters(self) -> dict[LegId, StreamMeter]:
+        """Return what is measured."""
+        return dict(self.of)
+
+    def stop_meters(self) -> None:
+        """Count the end."""
+        self.stopped += 1
+
+
+@dataclass
 class ParkedCall:
     """A call between two events: it takes commands, and its machine says which ones are possible."""
 
@@ -74,6 +92,7 @@ class ParkedCall:
     machine: CallMachine | None = None
     posted: list[Event] = field(default_factory=list)
     legs: Sequence[LegView] = ()
+    media: ParkedMedia = field(default_factory=ParkedMedia)
 
     def post(self, event: Event) -> None:
         """Keep an event."""

@@ -10,6 +10,7 @@ from typing import Any, Final
 from aiohttp import web
 from pydantic_core import to_json
 
+from api.console.operations import ask
 from api.console.page import Pages
 from api.console.pcap import capture
 from api.console.rendering import HEADERS
@@ -114,6 +115,15 @@ async def hang_up(visit: Visit) -> web.StreamResponse:
     if visit.form.get("back") == "live":
         visit.go(f"{HOME}/live", done="hung_up")
     visit.go(f"{HOME}/calls/{record.call_sid}", done="hung_up")
+
+
+@pages.post(_ONE + "/mute")
+async def mute(visit: Visit) -> web.StreamResponse:
+    """Mute what a party of an active call says, or end that; leads back to the active calls."""
+    wanted = {name: visit.form.get(name, "") for name in ("party", "mute_status")}
+    path = {"sid": visit.account_sid, "callSid": visit.sid()}
+    await ask(visit, "update_live_call", path, form=wanted)
+    visit.go(f"{HOME}/live", done="muted" if wanted["mute_status"] == "mute" else "unmuted")
 
 
 def _json(value: Any) -> web.Response:

@@ -26,6 +26,8 @@ async def stream(visit: Visit) -> web.StreamResponse:
     """
     Send the changes of the account's calls, or of the call in the query, until the page is closed.
 
+    With `levels` in the query it also gets the levels of the legs.
+
     It ends with the event `end` when the session does.
     """
     call_sid = visit.query("call") or None
@@ -34,7 +36,8 @@ async def stream(visit: Visit) -> web.StreamResponse:
     # Of all accounts, for an operator who is in none.
     account_sid = visit.account_sid or None
     last_id = visit.request.headers.get("Last-Event-ID")
-    async with visit.console.feed.subscribe(account_sid, call_sid, last_id) as subscription:
+    feed, levels = visit.console.feed, bool(visit.query("levels"))
+    async with feed.subscribe(account_sid, call_sid, last_id, levels=levels) as subscription:
         return await send_events(
             visit.request, subscription, partial(_is_admitted, visit), HEADERS, last=_END
         )

@@ -1,6 +1,6 @@
 // The event stream of a page. After a lost connection the server says what was missed, or that the page has to
 // load its contents anew, which `onRefresh` does.
-export function listen({ path = "/console/events", onCalls = () => {}, onRefresh = () => {}, onHello = () => {} }) {
+export function listen({ path = "/console/events", onCalls = () => {}, onRefresh = () => {}, onHello = () => {}, onLevels = () => {} }) {
   const light = document.querySelector("[data-live]");
   const show = (state) => {
     if (!light) return;
@@ -14,6 +14,7 @@ export function listen({ path = "/console/events", onCalls = () => {}, onRefresh
     source = new EventSource(path);
     source.addEventListener("hello", () => { wait = 1000; show("on"); onHello(); });
     source.addEventListener("calls", (event) => onCalls(JSON.parse(event.data).calls));
+    source.addEventListener("levels", (event) => onLevels(JSON.parse(event.data).levels));
     source.addEventListener("refresh", () => onRefresh());
     source.addEventListener("end", () => window.location.reload());
     source.onerror = () => {

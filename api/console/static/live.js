@@ -6,6 +6,7 @@ const given = JSON.parse(document.getElementById("live-data").textContent);
 const texts = given.script;
 const body = document.getElementById("live-rows");
 const rows = new Map();
+const levels = new Map();
 let calls = new Map();
 let total = 0;
 
@@ -27,10 +28,64 @@ function make(call) {
   find("to").textContent = call.to;
   if (find("account")) find("account").textContent = call.account ?? "";
   if (find("hangup")) find("hangup").action = `${page}/hangup`;
-  return { row, status: find("status"), legs: find("legs"), duration: find("duration") };
+  return { row, page, callSid: call.call_sid, shown: "", status: find("status"), legs: find("legs"), duration: find("duration") };
 }
 
 const legText = (leg) => `${leg.party ?? texts.caller}: ${texts.states[leg.state] ?? leg.state}`;
+
+function makeLeg(leg, page) {
+  const item = document.getElementById("live-leg").content.firstElementChild.cloneNode(true);
+  const find = (name) => item.querySelector(`[data-${name}]`);
+  find("state").textContent = legText(leg);
+  find("muted").hidden = !leg.muted;
+  find("muted").textContent = texts.muted[leg.muted] ?? "";
+  const form = find("mute");
+  if (form && leg.name) {
+    const muted = leg.muted === "says" || leg.muted === "both";
+    form.hidden = false;
+    form.action = `${page}/mute`;
+    form.elements.party.value = leg.name;
+    form.elements.mute_status.value = muted ? "unmute" : "mute";
+    const button = form.querySelector("button");
+    button.textContent = muted ? given.labels.unmute : given.labels.mute;
+    button.setAttribute("aria-label", `${button.textContent} ${leg.party ?? texts.caller}`);
+  }
+  item.dataset.leg = leg.leg;
+  find("level").setAttribute("aria-label", `${given.labels.level} ${leg.party ?? texts.caller}`);
+  return item;
+}
+
+const percent = (value, text) => (value === null ? "" : text.replace("{}", value));
+
+/** Show the levels of a call's legs, as they were told last. */
+function showLevels(callSid) {
+  const kept = rows.get(callSid);
+  for (const [leg, level, received, sent] of levels.get(callSid) ?? []) {
+    const item = kept?.legs.querySelector(`[data-leg="${Number(leg)}"]`);
+    if (!item) continue;
+    const meter = item.querySelector("[data-level]");
+    meter.hidden = false;
+    meter.value = level;
+    const loss = [percent(received, texts.lost_in), percent(sent, texts.lost_out)].filter(Boolean).join(", ");
+    item.querySelector("[data-loss]").textContent = loss && `${texts.loss} ${loss}`;
+  }
+}
+
+function measured(changed) {
+  for (const [callSid, legs] of Object.entries(changed)) {
+    levels.set(callSid, legs);
+    showLevels(callSid);
+  }
+}
+
+/** Show the legs of a call; those that are as before keep the focus of their buttons. */
+function showLegs(kept, legs) {
+  const shown = JSON.stringify(legs);
+  if (kept.shown === shown) return;
+  kept.shown = shown;
+  kept.legs.replaceChildren(...legs.map((leg) => makeLeg(leg, kept.page)));
+  showLevels(kept.callSid);
+}
 
 function show(call) {
   let kept = rows.get(call.call_sid);
@@ -42,13 +97,14 @@ function show(call) {
   }
   kept.status.className = `status ${call.status}`;
   kept.status.textContent = given.status[call.status] ?? call.status;
-  kept.legs.textContent = call.legs.map(legText).join(", ");
+  showLegs(kept, call.legs);
   kept.since = new Date(call.answered_at ?? call.created_at);
 }
 
 function hide(callSid) {
   rows.get(callSid)?.row.remove();
   rows.delete(callSid);
+  levels.delete(callSid);
 }
 
 function summary() {
@@ -99,5 +155,5 @@ async function refresh() {
 
 replace(given.data);
 // What has changed between the page and the stream is not in either.
-listen({ onCalls: change, onRefresh: refresh, onHello: refresh });
+listen({ onCalls: change, onRefresh: refresh, onHello: refresh, onLevels: measured, path: "/console/events?levels=1" });
 setInterval(durations, 1000);

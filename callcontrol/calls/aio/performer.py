@@ -422,6 +422,10 @@ STEPS_OF_EFFECTS: Final[Mapping[type[Effect], Callable[[Any], tuple[str, Mapping
         {"url": effect.url, "method": effect.method, "event": effect.event},
     ),
     signalling.DialLeg: lambda effect: ("dial", {"leg": effect.leg}),
+    media.MuteLeg: lambda effect: (
+        "mute" if effect.says or effect.hears else "unmute",
+        {"leg": effect.leg, "says": effect.says, "hears": effect.hears},
+    ),
 }
 """Name and details of the entry in the journal for the effects that are steps of a call."""
 

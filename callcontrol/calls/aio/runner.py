@@ -94,7 +94,7 @@ class CallRunner:
     @property
     def legs(self) -> Sequence[LegView]:
         """The legs of the call that are not over."""
-        return [leg.view() for leg in self._machine.legs.values() if not leg.over]
+        return control.leg_views(self._machine)
 
     @property
     def over(self) -> bool:

@@ -7,7 +7,7 @@ All calls of a process: the entry point for the API above and for SIP below.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Coroutine, Sequence
+from collections.abc import Collection, Coroutine, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
@@ -389,6 +389,11 @@ class CallControl:
     def active(self, call_sid: str) -> CallRunner | None:
         """Return the task of a call that is not over; None for any other."""
         return self._runners.get(call_sid)
+
+    @property
+    def all_active(self) -> Collection[CallRunner]:
+        """The tasks of all calls that are not over, the oldest first."""
+        return self._runners.values()
 
     @property
     def conferences(self) -> Conferences:

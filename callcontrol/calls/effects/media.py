@@ -50,15 +50,11 @@ class LinkMedia(Effect):
 
 @frozen
 class MuteLeg(Effect):
-    """
-    Mute or unmute what a party says, or what it hears.
-
-    None leaves the state unchanged.
-    """
+    """Mute or unmute what a party says, and what it hears."""
 
     leg: LegId
-    says: bool | None = None
-    hears: bool | None = None
+    says: bool
+    hears: bool
 
 
 @frozen

@@ -13,6 +13,9 @@ from sip.values import frozen
 PartyName = Literal["a", "b"]
 """``a`` is the first party of a call, ``b`` the party it talks to, unless that is an agent."""
 
+MuteDirection = Literal["says", "hears", "both"]
+"""Direction of a mute: the party is not heard, does not hear, or both."""
+
 ListenStatus = Literal["pause", "silence", "resume"]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from callcontrol.calls.dialer import Ending
 from callcontrol.calls.effects import Effect
-from callcontrol.calls.effects.media import MuteLeg, SendDigits
+from callcontrol.calls.effects.media import SendDigits
 from callcontrol.calls.effects.records import Save
 from callcontrol.calls.events import Event
 from callcontrol.calls.events.commands import (
@@ -27,6 +27,7 @@ from callcontrol.calls.events.commands import (
     TransferCommand,
 )
 from callcontrol.calls.hangup_cause import ORIGINATOR_CANCEL
+from callcontrol.calls.leg import LegView
 from callcontrol.calls.steps.agent_stream import AgentStep
 from callcontrol.calls.steps.bridge import BridgeStep
 from callcontrol.calls.steps.party_transfer import PartyTransferStep
@@ -54,6 +55,13 @@ def reject_reason(call: "CallMachine", command: LiveCommand) -> str | None:
         return call.policy.refused_because
     check = _CHECKS.get(type(command))
     return check(call, command) if check is not None else None
+
+
+def leg_views(call: "CallMachine") -> list[LegView]:
+    """Return the legs of a call that are not over, as people see them."""
+    parties: tuple[PartyName, ...] = ("a", "b")
+    names = {_leg_of(call, party): party for party in parties} if call.legs else {}
+    return [leg.view(names.get(leg.id)) for leg in call.legs.values() if not leg.over]
 
 
 # --- checks -------------------------------------------------------------------------------------------------
@@ -122,7 +130,7 @@ def _hang_up(call: "CallMachine", command: HangupRequested) -> Iterator[Effect]:
 def _mute(call: "CallMachine", command: MuteRequested) -> Iterator[Effect]:
     leg = _leg_of(call, command.party)
     if leg is not None:
-        yield MuteLeg(leg, command.says, command.hears)
+        yield from call.legs[leg].mute(command.says, command.hears)
 
 
 def _listen(call: "CallMachine", command: ListenRequested) -> Iterator[Effect]:

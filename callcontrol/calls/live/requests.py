@@ -10,6 +10,7 @@ from callcontrol.calls.events.commands import (
     ListenRequested,
     ListenStatus,
     LiveCommand,
+    MuteDirection,
     MuteRequested,
     PartyName,
     RecordingRequested,
@@ -25,9 +26,6 @@ from callcontrol.errors import RequestErrors
 from callcontrol.models import CallRecord, CallStatus
 from callcontrol.models.parties import Party
 from callcontrol.routing.targets import normalise_number, parse_target
-
-MuteDirection = Literal["says", "hears", "both"]
-"""Direction of a mute: the party is not heard, does not hear, or both."""
 
 ReadVerbs = Callable[[CallRecord, Sequence[Mapping[str, Any]], WebhookFormat], Sequence[Step]]
 """Reads the verbs of a call into steps; raises ``ValidationFailed`` or ``Forbidden``."""

@@ -28,6 +28,7 @@ DetectorSlots::Kind kind_of(const std::string& name) {
     if (name == "speech") return DetectorSlots::Kind::speech;
     if (name == "machine") return DetectorSlots::Kind::answer;
     if (name == "tones") return DetectorSlots::Kind::tones;
+    if (name == "level") return DetectorSlots::Kind::level;
     throw std::invalid_argument("unknown detector: " + name);
 }
 
@@ -101,6 +102,11 @@ void bind_detection(nb::module_& module, nb::class_<StreamHandle>& stream) {
              [](StreamHandle& handle) {
                  handle.detectors().start(handle, DetectorSlots::Kind::tones,
                                           std::make_unique<engine::ToneListener>(dsp::ToneNamer::Limits{}));
+             })
+        .def("detect_level",
+             [](StreamHandle& handle) {
+                 handle.detectors().start(handle, DetectorSlots::Kind::level,
+                                          std::make_unique<engine::LevelMeter>());
              })
         .def("stop_detecting", [](StreamHandle& handle, const std::string& kind) {
             handle.detectors().stop(handle, kind_of(kind));

@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 
 #include "bindings.hpp"
+#include "trunkline/graph/mix.hpp"
 #include "trunkline/rtp/quality.hpp"
 
 namespace nb = nanobind;
@@ -48,6 +49,15 @@ nb::list intervals(const engine::StreamHandle& stream) {
     return items;
 }
 
+/// What is read often, of many streams: the level, and the packets of both directions that came and did not.
+nb::tuple meter(engine::StreamHandle& stream) {
+    const engine::StreamSnapshot snapshot = stream.snapshot();
+    const bool metered = stream.detectors().runs(engine::DetectorSlots::Kind::level);
+    return nb::make_tuple(metered ? nb::cast(graph::level_dbov(0) - snapshot.loudness_db) : nb::none(),
+                          snapshot.packets_in, snapshot.lost, snapshot.packets_out,
+                          snapshot.far_reports != 0 ? nb::cast(snapshot.sent_lost) : nb::none());
+}
+
 }  // namespace
 
 void add_quality(nb::dict& stats, const engine::StreamSnapshot& snapshot) {
@@ -64,7 +74,7 @@ void add_quality(nb::dict& stats, const engine::StreamSnapshot& snapshot) {
 }
 
 void bind_quality(nb::class_<engine::StreamHandle>& stream) {
-    stream.def("intervals", &intervals);
+    stream.def("intervals", &intervals).def("meter", &meter);
 }
 
 }  // namespace trunkline::bindings

@@ -177,13 +177,11 @@ class LegAudio:
             media.music = None
             media.stream.stop_playback()
 
-    def mute(self, leg: LegId, *, says: bool | None = None, hears: bool | None = None) -> None:
-        """Mute or unmute what the leg's party says or hears; None leaves the state unchanged."""
+    def mute(self, leg: LegId, *, says: bool, hears: bool) -> None:
+        """Mute or unmute what the leg's party says, and what it hears."""
         media = self._legs.get(leg)
         if media is not None:
-            media.muted_says = media.muted_says if says is None else says
-            media.muted_hears = media.muted_hears if hears is None else hears
-            media.stream.mute(received=media.muted_says, sent=media.muted_hears)
+            media.stream.mute(received=says, sent=hears)
 
     # --- playing --------------------------------------------------------------------------------------------
 

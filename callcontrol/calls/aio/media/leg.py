@@ -71,9 +71,6 @@ class LegMedia:
     tap: AgentTap | None = None
     by_taps: bool = False
     """True when it is linked through this process, which forwards audio but no digits."""
-    muted_says: bool = False
-    muted_hears: bool = False
-    """Mute states: what its party says, and what its party hears."""
     music: int | None = None
     """Id of the playback of hold music that it hears."""
 

@@ -41,6 +41,7 @@ from media.types import (
     PlayoutOverflow,
     RecordingFinished,
     SpeechStopped,
+    StreamMeter,
 )
 from media.types import SpeechStarted as VoiceStarted
 
@@ -136,6 +137,21 @@ class MediaLegs:
             media.stream.detection.start(speech=True)
         else:
             media.stream.detection.stop("speech")
+
+    def meters(self) -> dict[LegId, StreamMeter]:
+        """Return what is measured of each connected leg; levels are, from now on until `stop_meters`."""
+        found: dict[LegId, StreamMeter] = {}
+        for leg, media in self._legs.items():
+            if media.remote is not None:
+                meter = found[leg] = media.stream.meter()
+                if meter.level_db is None:
+                    media.stream.detection.start(level=True)
+        return found
+
+    def stop_meters(self) -> None:
+        """Measure no more levels."""
+        for media in self._legs.values():
+            media.stream.detection.stop("level")
 
     def close(self, leg: LegId) -> None:
         """Free the leg's stream; a recording is completed first and reported."""

@@ -1,9 +1,11 @@
 #include "trunkline/engine/detectors.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "trunkline/engine/stream.hpp"
 #include "trunkline/engine/stream_handle.hpp"
+#include "trunkline/graph/mix.hpp"
 
 namespace trunkline::engine {
 
@@ -11,6 +13,10 @@ namespace {
 
 /// Time after our own digits in which their echo may arrive.
 constexpr std::int64_t echo_ns = 250'000'000;
+
+/// Frames of 10 ms of which the loudest moment is told, and the weight of one.
+constexpr std::uint32_t meter_frames = 100;
+constexpr float meter_smoothing = 0.2F;
 
 }  // namespace
 
@@ -59,6 +65,15 @@ void ToneListener::look(dsp::DetectorFrame frame, std::int64_t) {
     if (!tone) return;
     stream().tell(EventKind::tone_detected, static_cast<std::uint32_t>(tone->kind), tone->duration_ms,
                   static_cast<std::uint64_t>(tone->freq_hz + 0.5F));
+}
+
+void LevelMeter::look(dsp::DetectorFrame frame, std::int64_t) {
+    power_ += (graph::power_of(frame) - power_) * meter_smoothing;
+    loudest_ = std::max(loudest_, power_);
+    if (++frames_ < meter_frames) return;
+    stream().figures().loudness_db.set(graph::level_dbov(0) - graph::level_dbov(loudest_));
+    loudest_ = 0;
+    frames_ = 0;
 }
 
 void DetectorSlots::start(StreamHandle& stream, Kind kind, std::unique_ptr<Detector> detector) {

@@ -29,6 +29,7 @@ StreamSnapshot take_snapshot(const StreamFigures& figures) {
     snapshot.round_trip_us = figures.round_trip_us.get();
     snapshot.mos_received = figures.mos_received.get();
     snapshot.mos_sent = figures.mos_sent.get();
+    snapshot.loudness_db = figures.loudness_db.get();
     snapshot.jitter_us = figures.jitter_us.get();
     snapshot.ssrc_in = figures.ssrc_in.get();
     snapshot.ssrc_out = figures.ssrc_out.get();

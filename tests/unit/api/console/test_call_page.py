@@ -16,6 +16,7 @@ from aiohttp import web
 from api.console.pcap import capture
 from api.console.waveform import Unreadable, read_waveform
 from callcontrol.calls.aio.sip_trace import TraceEntry
+from callcontrol.calls.events.commands import MuteRequested
 from callcontrol.calls.records.journal import CallJournal, JournalEntry
 from callcontrol.database.tables.calls import calls
 from callcontrol.errors import NodeUnreachable
@@ -64,6 +65,26 @@ async def test_hanging_up_needs_the_scope(web: Client, stage: ApiStage) -> None:
         "/console/live?done=hung_up"
     )
     assert len(parked.posted) == 1
+
+
+async def test_a_party_is_muted_and_heard_again(web: Client, stage: ApiStage) -> None:
+    parked = stage.park(record=await stage.storage.calls.get(ACCOUNT, CALL_SID))
+    wanted = {"party": "a", "mute_status": "mute"}
+    reader = await sign_in(web, READER_KEY)
+    assert " data-mute " not in (await reader.get("/console/live")).body.decode()
+    assert (await reader.post(f"{PAGE}/mute", wanted)).status == 403
+    owner = await sign_in(web)
+    page = (await owner.get("/console/live")).body.decode()
+    assert page.count(" data-mute ") == 1
+    for status, party, done in (("mute", "a", "muted"), ("unmute", "b", "unmuted")):
+        answer = await owner.post(f"{PAGE}/mute", {"party": party, "mute_status": status})
+        assert answer.headers["Location"] == f"/console/live?done={done}"
+    assert parked.posted == [MuteRequested("a", says=True), MuteRequested("b", says=False)]
+    for wrong in ({"party": "c"}, {"mute_status": "quiet"}, {"mute_status": ""}):
+        assert (await owner.post(f"{PAGE}/mute", {**wanted, **wrong})).status == 400
+    assert (await owner.post(f"/console/calls/{OTHER_CALL_SID}/mute", wanted)).status == 403
+    assert (await owner.post(f"/console/calls/{ENDED_SID}/mute", wanted)).status == 409
+    assert len(parked.posted) == 2
 
 
 async def test_a_call_that_is_over_is_not_hung_up(person: Person) -> None:

@@ -52,6 +52,7 @@ from callcontrol.calls.events.media import (
 )
 from callcontrol.calls.hangup_cause import NO_ANSWER, NO_ROUTE_DESTINATION
 from callcontrol.calls.live import control
+from callcontrol.calls.live.control import leg_views
 from callcontrol.calls.live.requests import LiveUpdate, TransferRequest, commands_of
 from callcontrol.calls.plan import Gather, JoinConference, Pause, Play, RequestInstructions, SendDtmf, Step
 from callcontrol.errors import DestinationForbidden, Forbidden, ValidationFailed
@@ -152,12 +153,33 @@ def test_a_time_limit_may_be_set_before_the_answer() -> None:
 
 def test_either_party_may_be_muted_while_both_are_there() -> None:
     drive = bridged()
-    assert drive.feed(MuteRequested("a", says=True)) == [MuteLeg(A, says=True)]
-    assert drive.feed(MuteRequested("b", hears=True)) == [MuteLeg(B, hears=True)]
+    assert drive.feed(MuteRequested("a", says=True)) == [MuteLeg(A, says=True, hears=False)]
+    assert drive.feed(MuteRequested("b", hears=True)) == [MuteLeg(B, says=False, hears=True)]
     ringing = forward()
     for party in ("a", "b"):
         assert reject_reason(ringing, MuteRequested(party, says=True)) == f"its party {party} is not there"
     assert reject_reason(streamed(), MuteRequested("b", says=True)) == "its party b is not there"
+
+
+def shown(drive: Drive) -> list[tuple[object, ...]]:
+    """Party and mute of each leg of a call that is not over."""
+    return [(leg.leg, leg.name, leg.muted) for leg in leg_views(drive.machine)]
+
+
+def test_legs_say_by_which_party_they_are_muted_and_how() -> None:
+    assert leg_views(Drive(Pause(9), inbound=False).machine) == []
+    assert shown(forward()) == [(A, None, None), (B, None, None)], "neither is answered"
+    drive = bridged()
+    assert shown(drive) == [(A, "a", None), (B, "b", None)]
+    drive.feed(MuteRequested("a", says=True))
+    assert drive.feed(MuteRequested("a", says=True)) == [], "it is muted already"
+    assert shown(drive) == [(A, "a", "says"), (B, "b", None)]
+    assert drive.feed(MuteRequested("a", hears=True)) == [MuteLeg(A, says=True, hears=True)]
+    assert shown(drive)[0] == (A, "a", "both")
+    drive.feed(MuteRequested("a", says=False))
+    assert shown(drive)[0] == (A, "a", "hears")
+    drive.feed(MuteRequested("a", hears=False))
+    assert shown(drive)[0] == (A, "a", None)
 
 
 def test_an_agent_hears_what_the_api_lets_it_hear() -> None:

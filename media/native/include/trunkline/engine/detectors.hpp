@@ -84,10 +84,20 @@ class ToneListener final : public Detector {
     dsp::ToneNamer namer_;
 };
 
+/// Measures how loud the far end is: the loudest moment of each second, in the stream's figures.
+class LevelMeter final : public Detector {
+  private:
+    void look(dsp::DetectorFrame frame, std::int64_t now_ns) override;
+
+    float power_ = 0;  ///< Smoothed over some 50 ms.
+    float loudest_ = 0;
+    std::uint32_t frames_ = 0;
+};
+
 /// The control thread's account of a stream's detectors, one of each kind.
 class DetectorSlots {
   public:
-    enum class Kind : std::uint8_t { keys, speech, barge_in, answer, tones };
+    enum class Kind : std::uint8_t { keys, speech, barge_in, answer, tones, level };
 
     /// Attach a detector; one of the same kind that is there goes.
     void start(StreamHandle& stream, Kind kind, std::unique_ptr<Detector> detector);
@@ -95,12 +105,14 @@ class DetectorSlots {
     /// Remove a detector; harmless when there is none.
     void stop(StreamHandle& stream, Kind kind);
 
+    bool runs(Kind kind) const { return attached_[static_cast<std::size_t>(kind)] != nullptr; }
+
     /// Run the detectors for a playback that ends by speech, or for a far end that sends keys as tones.
     void need_speech(StreamHandle& stream);
     void need_keys(StreamHandle& stream);
 
   private:
-    static constexpr std::size_t kinds = 5;
+    static constexpr std::size_t kinds = 6;
 
     Listener*& slot(Kind kind) { return attached_[static_cast<std::size_t>(kind)]; }
 

@@ -19,7 +19,7 @@ from media.types import StreamMeter
 __all__ = ["MOST_MEASURED", "CallLevels", "Levels"]
 
 MOST_MEASURED: Final = 100
-"""Calls whose levels are measured for the pages of an account, or of all, the newest; a leg costs 0.02 % of a core."""
+"""Newest calls of a page that are measured, be it of an account or of all; a leg costs 0.02 % of a core."""
 
 _FLOOR_DB: Final = 60
 _STEP_DB: Final = 2

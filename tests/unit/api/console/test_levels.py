@@ -66,6 +66,16 @@ async def test_levels_are_told_when_they_change(stage: ApiStage, parked: ParkedC
     assert look(levels)[ACCOUNT][CALL_SID] == [(1, 0, None, None)], "a leg has left"
 
 
+async def test_pages_of_all_accounts_are_told_the_levels_of_each(stage: ApiStage, parked: ParkedCall) -> None:
+    levels = Levels(stage.services.calls)
+    parked.media.of = {0: meter(23)}
+    told_of = {CALL_SID: [(0, 36, None, None)]}
+    assert levels.look((None,)) == {None: told_of}
+    assert levels.look((None, ACCOUNT)) == {}
+    levels.tell_again(None)
+    assert levels.look((None, ACCOUNT)) == {None: told_of, ACCOUNT: told_of}
+
+
 async def test_loss_is_that_of_the_last_seconds(stage: ApiStage, parked: ParkedCall) -> None:
     levels = Levels(stage.services.calls)
 

@@ -76,7 +76,7 @@ class Leg:
 
     @property
     def rtp_s(self) -> float:
-        """Seconds between the first and the last packet that was heard; what came before the answer is ringing."""
+        """Seconds between the first and the last packet that was heard; before the answer is ringing."""
         if self.first_rtp_at is None or self.last_rtp_at is None:
             return 0.0
         return max(0.0, self.last_rtp_at - max(self.first_rtp_at, self.answered_at or 0.0))

@@ -162,8 +162,9 @@ class NodesStage(OracleStage):
         key: str | None = None,
         **headers: str,
     ) -> Answer:
-        """Send one request to a node, with the key of the account unless another is given."""
-        lines = {"Authorization": f"Bearer {self.account.api_key if key is None else key}"}
+        """Send one request to a node, with the key of the account unless another is given, or "" for none."""
+        key = self.account.api_key if key is None else key
+        lines = {"Authorization": f"Bearer {key}"} if key else {}
         data: bytes | None = None
         if form is not None:
             data, lines["Content-Type"] = urlencode(form).encode(), "application/x-www-form-urlencoded"

@@ -28,7 +28,7 @@ pytestmark = [
 ]
 
 _CALLS_AT_ONCE, _CPS, _OF_TRUNK = 10, 5, 4
-_HAMMERED_S = seconds("HAMMERED_S", short=4.0, long=20.0)
+_HAMMERED_S = seconds("HAMMERED_S", short=3.0, long=20.0)
 _CLIENTS = 4
 _KEYS = count("KEYS_HELD", short=24, long=200)
 _COMMIT_S = 0.3
@@ -135,10 +135,8 @@ def test_limits_hold_over_both_nodes_and_come_back(pair: Pair) -> None:
         assert hammer(stage, "room", 2)[503]
     with limits(stage, calls=5000, cps=1000, of_trunk=_OF_TRUNK):
         assert hammer(stage, "trunk", 1)[503]
-    for at_once, of_trunk in ((_CALLS_AT_ONCE, None), (5000, _OF_TRUNK)):
-        with limits(stage, calls=at_once, cps=1000, of_trunk=of_trunk):
-            room_comes_back(stage, of_trunk or at_once)
-        stage.end_calls()
+    with limits(stage, calls=_OF_TRUNK, cps=1000, of_trunk=_OF_TRUNK):
+        room_comes_back(stage, _OF_TRUNK)
     evidence = pair.judge()
     for user, most in (("room", _CALLS_AT_ONCE), ("trunk", _OF_TRUNK)):
         found = most_at_once(legs_of(evidence, user))
@@ -152,12 +150,11 @@ def test_limits_hold_over_both_nodes_and_come_back(pair: Pair) -> None:
 
 def room_comes_back(stage: NodesStage, room: int) -> None:
     """Use all the room, half of it at node b, kill that, and use the room again at node a."""
-    if not stage.b_runs:
-        stage.revive_b()
     to = callee(stage, "killed")
     placed = [stage.place(stage.nodes[number % 2], to).status for number in range(room)]
     assert placed == [201] * room
-    assert stage.place(stage.a, to).status == 503
+    refused = stage.place(stage.a, to)
+    assert refused.status == 503 and "limit" in refused.body["error"]["message"]
     killed_at = stage.kill_b()
     again = 0
     while again < room // 2:
@@ -235,7 +232,10 @@ def test_a_recording_outlives_its_node(pair: Pair) -> None:
     part = stage.ask(stage.a, "GET", link(stage, lost), key="", Range="bytes=44-99")
     assert (part.status, part.raw) == (206, whole[44:100])
     assert stage.ask(stage.a, "DELETE", f"/v1/calls/{lost}/recording").status == 204
-    assert stage.ask(stage.a, "GET", f"/v1/calls/{lost}/recording").status == 404
+    # Until its node is adopted nobody knows if it has made another since.
+    shown = partial(stage.ask, stage.a, "GET", f"/v1/calls/{lost}/recording")
+    assert shown().status in (404, 503)
+    stage.wait(lambda: shown().status == 404, "a deleted recording is shown")
     assert lost not in stored(pair) and kept in stored(pair)
     stage.revive_b()
     follow_uploads(pair)

@@ -107,6 +107,8 @@ class NodesStage(OracleStage):
     def __enter__(self) -> Self:
         with self.b.starting():
             super().__enter__()
+            # Who receives events learns how they are signed, also where no load is placed.
+            self.load(1.0, calls=0)
         self.may_adopt_at = time.monotonic() + _TWO_LEASES_S
         return self
 

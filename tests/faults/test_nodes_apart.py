@@ -31,7 +31,7 @@ _CALLS = 3
 _CUT_S = seconds("CUT_S", short=2.0, long=60.0)
 _ASKED = count("ASKED_ELSEWHERE", short=10, long=300)
 _REWIRED = count("REWIRED", short=20, long=200)
-_REVOKED = count("REVOKED", short=5, long=50)
+_REVOKED = count("REVOKED", short=3, long=50)
 _UNHEARD = count("REWIRED_UNHEARD", short=3, long=20)
 # A change is polled for twice a second: what comes sooner was heard of.
 _HEARD_S = 0.05 if SOAK else 0.2

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from tests.faults import reports
-from tests.faults.conftest import Pair
 from tests.faults.lengths import SOAK, count, progress, seconds
 from tests.faults.oracle.evidence import Evidence
 from tests.faults.oracle.nodes_stage import Answer, NodesStage, wait_till
 from tests.faults.oracle.stage import FORWARDED
+from tests.faults.pair import Pair
 from tests.support.server_process import ServerProcess, wait_until
 from tests.support.waiting import PATIENCE_S
 

@@ -33,6 +33,7 @@ class Pair:
         self._parts = ExitStack()
         self._directory, self._url, self._database_folder = directory, database_url, database_folder
         self.s3 = S3Service()
+        self._read = [0, 0]
 
     def __enter__(self) -> Self:
         with self._parts:
@@ -65,7 +66,11 @@ class Pair:
         """End all calls, and let the oracle compare what everybody knows since the stage was made."""
         self.stage.end_calls()
         evidence = self.stage.evidence()
-        logs = [node.log() for node in self.stage.nodes]
-        assert not [log[-6000:] for log in logs if "Traceback" in log]
+        for number, node in enumerate(self.stage.nodes):
+            log = node.log()
+            since, self._read[number] = self._read[number], len(log)
+            # What one test has caused is no failure of those after it.
+            at = log.find("Traceback", since)
+            assert at < 0, log[at : at + 4000]
         assert_nothing_lost(evidence)
         return evidence

@@ -185,7 +185,7 @@ def assert_peers_are_told(evidence: Evidence, killed_at: float) -> None:
 
 
 def assert_events_came(evidence: Evidence, killed_at: float) -> None:
-    """What the dead node owed came in time; nothing came twice but what was on its way at the kill."""
+    """All that the dead node owed came in time; nothing came twice but events on their way at the kill."""
     over = {
         str(record["call_sid"])
         for record in evidence.records

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from tests.faults.sentences import PAGE, page, tests_of
+from tests.faults import sentences
+from tests.faults.sentences import PAGE, page
 
 _OF_CLUSTERS = PAGE.with_name("cluster.md")
 _TESTS = PAGE.parents[1] / "tests"
@@ -23,4 +24,4 @@ def test_the_tests_of_clusters_exist() -> None:
     named = re.findall(r"`([\w/]+\.py)::(\w+)`", _OF_CLUSTERS.read_text())
     assert len(named) > 20
     for file, name in named:
-        assert name in dict(tests_of(_TESTS / file)), (file, name)
+        assert name in dict(sentences.tests_of(_TESTS / file)), (file, name)

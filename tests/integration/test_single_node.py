@@ -33,7 +33,7 @@ print(json.dumps(sorted(sys.modules)))
 
 
 def modules_of_extras() -> set[str]:
-    """What the libraries of the extras for clusters are imported as; all are installed for the tests."""
+    """Modules of the libraries of the extras for clusters; all are installed for the tests."""
     extras = tomllib.loads((_ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     wanted = {re.split(r"[\[<>=;]", line)[0].strip() for extra in _OF_CLUSTERS for line in extras[extra]}
     found = {

@@ -53,16 +53,16 @@ def callee(stage: NodesStage, user: str) -> str:
 
 
 @contextmanager
-def limits(stage: NodesStage, *, calls: int, cps: int, of_trunk: int | None = None) -> Iterator[None]:
-    """Limit the account and the trunk of its callees meanwhile, and wait until both nodes go by it."""
+def no_limits_afterwards(stage: NodesStage) -> Iterator[None]:
+    """Lift the limits that a block sets."""
     try:
-        set_limits(stage, calls, cps, of_trunk)
         yield
     finally:
-        set_limits(stage, 5000, 1000, None)
+        set_limits(stage, calls=5000, cps=1000)
 
 
-def set_limits(stage: NodesStage, calls: int, cps: int, of_trunk: int | None) -> None:
+def set_limits(stage: NodesStage, *, calls: int, cps: int, of_trunk: int | None = None) -> None:
+    """Limit the account and the trunk of its callees, and wait until both nodes go by it."""
     account = stage.account.account_sid
     limited = ("--max-calls", str(calls), "--max-cps", str(cps))
     stage.a.command("accounts", "update", "--account", account, *limited)
@@ -92,7 +92,7 @@ def hammer(stage: NodesStage, user: str, length_s: int) -> Counter[int]:
         found = sum((asked.result() for asked in asking), Counter[int]())
     stage.wait(lambda: not stage.rows("SELECT 1 FROM reserves LIMIT 1"), "calls do not end")
     progress(f"{user}: {dict(found)}")
-    assert set(found) == {201, 429, 503} or set(found) <= {201, 503} or set(found) <= {201, 429}, found
+    assert set(found) <= {201, 429, 503}, found
     return found
 
 
@@ -129,13 +129,14 @@ def test_limits_hold_over_both_nodes_and_come_back(pair: Pair) -> None:
     """
     stage = pair.stage
     stage.callees(ring_s=(0.0, 0.0))
-    with limits(stage, calls=5000, cps=_CPS):
+    with no_limits_afterwards(stage):
+        set_limits(stage, calls=5000, cps=_CPS)
         assert hammer(stage, "rate", 1)[429]
-    with limits(stage, calls=_CALLS_AT_ONCE, cps=1000):
+        set_limits(stage, calls=_CALLS_AT_ONCE, cps=1000)
         assert hammer(stage, "room", 2)[503]
-    with limits(stage, calls=5000, cps=1000, of_trunk=_OF_TRUNK):
+        set_limits(stage, calls=5000, cps=1000, of_trunk=_OF_TRUNK)
         assert hammer(stage, "trunk", 1)[503]
-    with limits(stage, calls=_OF_TRUNK, cps=1000, of_trunk=_OF_TRUNK):
+        set_limits(stage, calls=_OF_TRUNK, cps=1000, of_trunk=_OF_TRUNK)
         room_comes_back(stage, _OF_TRUNK)
     evidence = pair.judge()
     for user, most in (("room", _CALLS_AT_ONCE), ("trunk", _OF_TRUNK)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Generator, Iterator
 from typing import Any
 
@@ -10,7 +11,9 @@ import pytest
 from tests.faults import reports
 from tests.faults.hosts import Host
 from tests.faults.lengths import CHOSEN, SOAK
+from tests.faults.pair import Pair
 from tests.faults.shim import Shim
+from tests.support.postgres import running_postgres
 
 
 @pytest.fixture(scope="session")
@@ -26,6 +29,15 @@ def host(tmp_path_factory: pytest.TempPathFactory, shim: Shim) -> Iterator[Host]
     """A server on SQLite; every test leaves it as it was."""
     with Host(tmp_path_factory.mktemp("host"), shim.environment) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """Two servers on one PostgreSQL and one object store; every test leaves them as they were."""
+    with running_postgres() as postgres:
+        url = asyncio.run(postgres.url())
+        with Pair(tmp_path_factory.mktemp("pair"), url, postgres.folder) as running:
+            yield running
 
 
 @pytest.hookimpl(wrapper=True)

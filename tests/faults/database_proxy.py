@@ -15,6 +15,7 @@ __all__ = ["DatabaseProxy"]
 
 _LISTEN_AGAIN_S: Final = 0.05
 _COMMIT: Final = b"COMMIT"
+_LISTEN: Final = b"LISTEN"
 
 
 class _Pair:
@@ -24,6 +25,7 @@ class _Pair:
         self.near, self.far = near, far
         self.late: deque[tuple[float, bytes]] = deque()
         self.committing = False
+        self.listening = False
 
     def close(self) -> None:
         for side in (self.near, self.far):
@@ -39,12 +41,14 @@ class DatabaseProxy:
         cut_commits: How many of the next COMMITs are answered by the end of the connection instead; the
             database has made them.
         cut: How many those were.
+        deaf: Whether connections are cut on which the server listens for notifications.
     """
 
     def __init__(self, behind: Path, folder: Path) -> None:
         self.commit_s = 0.0
         self.cut_commits = 0
         self.cut = 0
+        self.deaf = False
         self._behind = behind / ".s.PGSQL.5432"
         self._path = folder / ".s.PGSQL.5432"
         self._listener = socket.socket(socket.AF_UNIX)
@@ -82,7 +86,7 @@ class DatabaseProxy:
                         self._carry(ready, key.data, key.fileobj)
                 for pair in list(self._pairs):
                     self._send_late(ready, pair)
-                    if self._away:
+                    if self._away or (self.deaf and pair.listening):
                         self._drop(ready, pair)
             for pair in list(self._pairs):
                 self._drop(ready, pair)
@@ -114,6 +118,7 @@ class DatabaseProxy:
             self._drop(ready, pair)
         elif source is pair.near:
             pair.committing = _COMMIT in data
+            pair.listening = pair.listening or _LISTEN in data
             with contextlib.suppress(OSError):
                 pair.far.sendall(data)
         elif pair.committing and self.cut_commits > 0:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from media.aio import MediaEngine
+from tests.faults.lengths import count
 from tests.support.fork_server import fork_server
 from tests.support.phone import Phone, PhoneCall, engine_settings, eventually
 from tests.support.postgres import PostgresServer, running_postgres
@@ -24,6 +25,8 @@ pytestmark = [
 ]
 
 NUMBER = "+918047000001"
+_PAIRS = count("CONFERENCE_PAIRS", short=2, long=5)
+_MEMBERS = count("CONFERENCE_MEMBERS", short=2, long=6)
 CONFERENCE = {"verb": "conference", "name": "all", "beep": False}
 _SECRET_KEY = base64.b64encode(bytes(range(32))).decode()
 # A node adopts others once it has renewed its lease for so long.
@@ -128,18 +131,18 @@ async def hear_each_other(*calls: PhoneCall) -> None:
 
 async def test_callers_of_two_nodes_meet(meeting: Meeting) -> None:
     """Callers of one conference on two nodes all hear all; it goes on when those of one node leave."""
-    calls = [await meeting.join(name) for name in ("a", "b", "a", "b")]
+    calls = [await meeting.join(name) for name in ("a", "b") * _PAIRS]
     await hear_each_other(*calls)
     listed = await asyncio.to_thread(meeting.nodes["b"].request, "GET", "/v1/calls", meeting.account.api_key)
     assert len(listed.data) == len(calls), "the legs between the nodes are no calls"
-    for call in (calls[1], calls[3]):
+    for call in calls[1::2]:
         call.hang_up()
-    assert await eventually(lambda: meeting.events("b").count("call.completed") == 2)
-    await hear_each_other(calls[0], calls[2])
+    assert await eventually(lambda: meeting.events("b").count("call.completed") == _PAIRS)
+    await hear_each_other(*calls[::2])
     assert "conference.left" not in meeting.events("a")
-    for call in (calls[0], calls[2]):
+    for call in calls[::2]:
         call.hang_up()
-    assert await eventually(lambda: meeting.events("a").count("call.completed") == 2)
+    assert await eventually(lambda: meeting.events("a").count("call.completed") == _PAIRS)
 
 
 async def test_the_members_elsewhere_of_a_killed_node_meet_again(meeting: Meeting) -> None:
@@ -148,17 +151,19 @@ async def test_the_members_elsewhere_of_a_killed_node_meet_again(meeting: Meetin
     here the same conference, which that node then has.
     """
     first = await meeting.join("a")
-    calls = [await meeting.join("b", CONFERENCE, CONFERENCE) for _ in range(2)]
+    calls = [await meeting.join("b", CONFERENCE, CONFERENCE) for _ in range(_MEMBERS)]
     await hear_each_other(first, *calls)
     assert not await eventually(lambda: False, _TWO_LEASES_S)
     await asyncio.to_thread(meeting.nodes["a"].kill)
-    assert await eventually(lambda: meeting.events("b").count("conference.joined") == 4, _AGAIN_S), (
+    assert await eventually(
+        lambda: meeting.events("b").count("conference.joined") == 2 * _MEMBERS, _AGAIN_S
+    ), (
         meeting.events("b"),
         meeting.nodes["b"].log(),
     )
-    assert meeting.events("b").count("conference.left") == 2
+    assert meeting.events("b").count("conference.left") == _MEMBERS
     await hear_each_other(*calls)
     first.close()
     for call in calls:
         call.hang_up()
-    assert await eventually(lambda: meeting.events("b").count("call.completed") == 2)
+    assert await eventually(lambda: meeting.events("b").count("call.completed") == _MEMBERS)

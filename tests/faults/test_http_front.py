@@ -20,6 +20,7 @@ import aiohttp
 import mcp_types as types
 import pytest
 
+from tests.faults.lengths import count, progress
 from tests.support.haproxy import HAPROXY, HttpFront
 from tests.support.mcp_stage import PATH, session_at
 from tests.support.ports import free_port
@@ -33,7 +34,8 @@ pytestmark = [
     pytest.mark.timeout(300),
 ]
 
-SESSIONS, SESSIONS_OF_KEY = 100, 25
+SESSIONS, SESSIONS_OF_KEY = count("FRONT_SESSIONS", short=100, long=100), 25
+_DRAINS = count("FRONT_DRAINS", short=1, long=5)
 _KEYS = 40
 _TOOL = {
     "name": "find_order",
@@ -301,13 +303,13 @@ def requests_at(cluster: Cluster, node: str) -> int:
 
 
 @contextmanager
-def silent_callee(node: ServerProcess) -> Iterator[None]:
+def silent_callee(node: ServerProcess, nth: int) -> Iterator[None]:
     """A call of a node that nobody answers: the node waits for its end when it drains, and refuses others."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as callee:
         port = free_port()
         callee.bind(("127.0.0.1", port))
-        account, number = node.add_account(), "+918047100001"
-        node.add_carrier("silent", f"udp:127.0.0.1:{port}", outbound=True)
+        account, number = node.add_account(), f"+9180471000{nth:02}"
+        node.add_carrier(f"silent {nth}", f"udp:127.0.0.1:{port}", outbound=True)
         node.add_number(account, number)
         body = {"from": number, "to": f"sip:callee@127.0.0.1:{port}", "verbs": [{"verb": "hangup"}]}
         placed = node.request("POST", "/v1/calls", account.api_key, body)
@@ -320,26 +322,41 @@ def test_a_node_that_drains_gets_no_new_requests(unsteady: Cluster) -> None:
     """SIGTERM under load: no request fails, none comes later, and the keys are back after its next start."""
     front, b = unsteady.front, unsteady.nodes["b"]
     keys = [unsteady.key_at(node) for node in ("a", "b", "a", "b")]
-    with silent_callee(b), Load(unsteady, keys) as load:
-        load.goes_on()
-        assert b.process is not None
-        drained = threading.Thread(target=b.stop)
-        drained.start()
-        assert wait_until(lambda: "Server nodes/b is DOWN" in front.log(), PATIENCE_S), front.log()
-        load.goes_on()
-        assert b.process.poll() is None, "it ended too early to be asked"
-        before = requests_at(unsteady, "b")
-        load.goes_on()
-        assert requests_at(unsteady, "b") == before
-        drained.join(2 * PATIENCE_S)
-        assert b.process.poll() == 0, b.log()
-        load.goes_on()
-        b.start()
-        assert wait_until(lambda: "Server nodes/b is UP" in front.log(), PATIENCE_S), front.log()
-        load.goes_on()
-        homes = [front.node_of(Authorization=f"Bearer {key}") for key in keys]
-        assert homes == ["a", "b", "a", "b"]
+    with Load(unsteady, keys) as load:
+        for number in range(1, _DRAINS + 1):
+            with silent_callee(b, number):
+                drain_under_load(unsteady, load)
+            homes = [front.node_of(Authorization=f"Bearer {key}") for key in keys]
+            assert homes == ["a", "b", "a", "b"]
+            progress(f"drain {number} of {_DRAINS}: {dict(load.statuses)}")
     assert_none_failed(load)
+
+
+def drain_under_load(cluster: Cluster, load: Load) -> None:
+    """Drain node b, and start it again."""
+    front, b = cluster.front, cluster.nodes["b"]
+
+    def times_said(state: str) -> int:
+        return front.log().count(f"Server nodes/b is {state}")
+
+    downs = times_said("DOWN")
+    load.goes_on()
+    assert b.process is not None
+    drained = threading.Thread(target=b.stop)
+    drained.start()
+    assert wait_until(lambda: times_said("DOWN") > downs, PATIENCE_S), front.log()
+    load.goes_on()
+    assert b.process.poll() is None, "it ended too early to be asked"
+    before = requests_at(cluster, "b")
+    load.goes_on()
+    assert requests_at(cluster, "b") == before
+    drained.join(2 * PATIENCE_S)
+    assert b.process.poll() == 0, b.log()
+    load.goes_on()
+    ups = times_said("UP")
+    b.start()
+    assert wait_until(lambda: times_said("UP") > ups, PATIENCE_S), front.log()
+    load.goes_on()
 
 
 def test_a_request_that_was_not_sent_goes_to_another_node(unsteady: Cluster) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import signal
-from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.faults.lengths import count
 from tests.sipp.exchange import FORWARDED, Exchange
 from tests.support.fork_server import fork_server
 from tests.support.kamailio import ask
@@ -28,8 +28,8 @@ pytestmark = [
     pytest.mark.long(reason="two servers in processes of their own, of which one dies or drains"),
 ]
 
-CALLS = 5
-LIMIT = 4
+_CALLS = count("NODES_CALLS", short=5, long=50)
+_FIRST_STARTS = count("FIRST_STARTS", short=2, long=20)
 SECRET_KEY = base64.b64encode(bytes(range(32))).decode()
 _TWO_LEASES_S = 16.0
 
@@ -64,17 +64,17 @@ def other(tmp_path: Path, shared: dict[str, str], exchange: Exchange) -> Iterato
 
 def start_calls(exchange: Exchange, scenario: str = "reason_uac_hung_up_on.xml") -> list[Sipp]:
     """Set up calls whose callers and callees wait for a BYE, by default one that names a crash."""
-    load = Load(calls=CALLS, rate=20.0)
+    load = Load(calls=_CALLS, rate=20.0)
     peers = [
         exchange.callee("uas.xml", load),
         exchange.caller(scenario, load=load, extra="-recv_timeout 90000"),
     ]
-    assert wait_until(lambda: len(calls(exchange.server, exchange, "in-progress")) == CALLS, PATIENCE_S)
+    assert wait_until(lambda: len(calls(exchange.server, exchange, "in-progress")) == _CALLS, PATIENCE_S)
     return peers
 
 
 def calls(server: ServerProcess, exchange: Exchange, status: str) -> list[dict[str, Any]]:
-    reply = server.request("GET", f"/v1/calls?status={status}", exchange.account.api_key)
+    reply = server.request("GET", f"/v1/calls?status={status}&per_page=100", exchange.account.api_key)
     assert reply.status == 200, reply
     found: list[dict[str, Any]] = reply.body["data"]
     return found
@@ -104,13 +104,13 @@ def assert_adopted(exchange: Exchange, other: ServerProcess, peers: list[Sipp]) 
     assert wait_until(lambda: "the calls of the node a have ended" in other.log(), PATIENCE_S), other.log()
     exchange.finish(*peers)
     ended = calls(other, exchange, "completed")
-    assert len(ended) == CALLS
+    assert len(ended) == _CALLS
     assert {call["hangup_cause"] for call in ended} == {"CRASH"}
     prices = {call["price"] for call in ended}
     assert len(prices) == 1 and 0 < min(prices) < 1, "one pulse each"
     wallet = other.request("GET", "/v1/wallet", exchange.account.api_key).body["data"]
     assert wallet["reserved"] == 0
-    assert wallet["balance"] == pytest.approx(100_000 - CALLS * prices.pop())
+    assert wallet["balance"] == pytest.approx(100_000 - _CALLS * prices.pop())
 
 
 def test_a_node_whose_name_is_taken_does_not_start(
@@ -122,7 +122,7 @@ def test_a_node_whose_name_is_taken_does_not_start(
     with pytest.raises(ServerFailed, match="node a runs on this database already"):
         same.start()
     up = calls(exchange.server, exchange, "in-progress")
-    assert len(up) == CALLS
+    assert len(up) == _CALLS
     for call in up:
         assert exchange.server.request("DELETE", path_of(call), exchange.account.api_key).status == 200
     exchange.finish(*peers)
@@ -161,7 +161,7 @@ def test_a_node_is_drained_by_a_command(exchange: Exchange, other: ServerProcess
         assert wait_until(lambda: ask(address, "OPTIONS", f"sip:{address}") == 503, PATIENCE_S)
         assert place(node, exchange, f"sip:callee@127.0.0.1:{exchange.callee_port}").status == 503
         assert nodes(other) == {"a": "draining", "b": "up"}
-        assert other.command("nodes", "drain", "a")["active_calls"] == CALLS
+        assert other.command("nodes", "drain", "a")["active_calls"] == _CALLS
         assert wait_until(lambda: other.metric("trunkline_node_duty_held") == 1, PATIENCE_S)
         assert node.metric("trunkline_node_duty_held") == 0
         for call in calls(other, exchange, "in-progress"):
@@ -206,7 +206,7 @@ def test_a_recording_is_deleted_on_a_node_that_is_away(exchange: Exchange, other
     for call in calls(other, exchange, "in-progress"):
         assert other.request("DELETE", path_of(call), key).status == 200
     exchange.finish(*peers)
-    assert wait_until(lambda: len(recorded(other, exchange)) == CALLS, PATIENCE_S)
+    assert wait_until(lambda: len(recorded(other, exchange)) == _CALLS, PATIENCE_S)
     call_sid = recorded(other, exchange)[0]
     files = exchange.server.data_dir / "recordings"
     assert exchange.server.stop() == 0
@@ -246,7 +246,7 @@ def test_a_node_that_stood_still_ends(exchange: Exchange, other: ServerProcess) 
     process.send_signal(signal.SIGCONT)
     assert process.wait(PATIENCE_S) == 1
     assert "another node has taken over the calls of this one" in exchange.server.log()
-    assert len(calls(other, exchange, "completed")) == CALLS
+    assert len(calls(other, exchange, "completed")) == _CALLS
     exchange.server.start()
 
 
@@ -256,96 +256,10 @@ def place(server: ServerProcess, exchange: Exchange, to: str) -> Reply:
     return server.request("POST", "/v1/calls", exchange.account.api_key, body)
 
 
-def place_everywhere(exchange: Exchange, other: ServerProcess, to: str) -> list[Reply]:
-    """Ask both servers for many more calls than there is room for, all at once."""
-    servers = [exchange.server, other] * (3 * LIMIT)
-    with ThreadPoolExecutor(8) as pool:
-        return list(pool.map(lambda server: place(server, exchange, to), servers))
-
-
-def end_all(exchange: Exchange, other: ServerProcess) -> None:
-    """End each active call at the server that has it."""
-    for call in calls(other, exchange, "in-progress"):
-        statuses = [
-            server.request("DELETE", path_of(call), exchange.account.api_key).status
-            for server in (exchange.server, other)
-        ]
-        assert 200 in statuses, statuses
-
-
-def follows(exchange: Exchange, other: ServerProcess) -> None:
-    """Wait until the other server goes by all changes that the first one goes by."""
-    name = "trunkline_directory_revision"
-    assert wait_until(lambda: other.metric(name) == exchange.server.metric(name), PATIENCE_S)
-
-
-@pytest.mark.parametrize("of", ["account", "trunk"])
-def test_a_limit_of_calls_at_once_holds_over_both_nodes(
-    exchange: Exchange, other: ServerProcess, of: str
-) -> None:
-    """As many calls are placed as the account, or the trunk, may have, wherever they are asked for."""
-    if of == "account":
-        account = exchange.account.account_sid
-        exchange.server.command("accounts", "update", "--account", account, "--max-calls", str(LIMIT))
-        port = exchange.callee_port
-    else:
-        _, [port] = exchange.own_trunk(max_concurrent_calls=LIMIT)
-    follows(exchange, other)
-    to = f"sip:callee@127.0.0.1:{port}"
-    callee = exchange.callee("uas.xml", Load(calls=LIMIT + 1), port=port)
-    replies = place_everywhere(exchange, other, to)
-    assert Counter(reply.status for reply in replies) == {201: LIMIT, 503: 5 * LIMIT}
-    said = {reply.body["error"]["message"] for reply in replies if reply.status == 503}
-    assert len(said) == 1 and "limit" in said.pop()
-    assert wait_until(lambda: len(calls(other, exchange, "in-progress")) == LIMIT, PATIENCE_S)
-    last = calls(other, exchange, "in-progress")[0]
-    for server in (exchange.server, other):
-        server.request("DELETE", path_of(last), exchange.account.api_key)
-    assert wait_until(lambda: place(other, exchange, to).status == 201, PATIENCE_S)
-    assert wait_until(lambda: len(calls(other, exchange, "in-progress")) == LIMIT, PATIENCE_S)
-    assert place(exchange.server, exchange, to).status == 503
-    end_all(exchange, other)
-    exchange.finish(callee)
-
-
-def test_the_places_of_a_killed_node_come_back(exchange: Exchange, other: ServerProcess) -> None:
-    """The legs of a killed node count at their trunk until another node adopts it, and not longer."""
-    _, [port] = exchange.own_trunk(max_concurrent_calls=LIMIT)
-    follows(exchange, other)
-    to = f"sip:callee@127.0.0.1:{port}"
-    callee = exchange.callee("uas.xml", Load(calls=LIMIT + 1), port=port)
-    adopts(other)
-    assert [place(exchange.server, exchange, to).status for _ in range(LIMIT)] == [201] * LIMIT
-    assert wait_until(lambda: len(calls(other, exchange, "in-progress")) == LIMIT, PATIENCE_S)
-    assert place(other, exchange, to).status == 503
-    exchange.server.kill()
-    assert place(other, exchange, to).status == 503
-    assert wait_until(lambda: place(other, exchange, to).status == 201, PATIENCE_S)
-    assert wait_until(lambda: len(calls(other, exchange, "in-progress")) == 1, PATIENCE_S)
-    for call in calls(other, exchange, "in-progress"):
-        assert other.request("DELETE", path_of(call), exchange.account.api_key).status == 200
-    exchange.finish(callee)
-    exchange.server.start()
-
-
-def test_a_number_wired_at_one_node_is_wired_at_the_other(exchange: Exchange, other: ServerProcess) -> None:
-    """A server hears of a number that is wired anew at another, and its next call goes by it."""
-    assert wait_until(lambda: other.metric("trunkline_listener_connected") == 1, PATIENCE_S)
-    heard = other.metric("trunkline_notifications_total")
-    exchange.bind(exchange.to_callee(exchange.second_callee_port))
-    assert wait_until(lambda: other.metric("trunkline_notifications_total") > heard, PATIENCE_S)
-    follows(exchange, other)
-    peers = [
-        exchange.callee("uas.xml", port=exchange.second_callee_port),
-        exchange.caller("uac.xml", target=f"127.0.0.1:{other.sip_port}"),
-    ]
-    exchange.finish(*peers)
-
-
 def test_two_first_starts_at_once(tmp_path: Path, postgres: PostgresServer) -> None:
     """Of two servers that start on an empty database both come up, with one demo account and one sandbox."""
     fork_server()  # It ends with the thread that starts it.
-    for attempt in range(2):
+    for attempt in range(_FIRST_STARTS):
         url = asyncio.run(postgres.empty_url())
         servers = [
             ServerProcess(tmp_path / f"{attempt}{node}", environment=first_run(url, node))

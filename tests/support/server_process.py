@@ -128,6 +128,10 @@ class ServerProcess:
         """Add SIP addresses (`udp:[::1]:5060`); call before `start`."""
         self._environment["TRUNKLINE_SIP_LISTEN"] += "".join(f",{listen}" for listen in listens)
 
+    def set(self, **environment: str) -> None:
+        """Change settings; call before `start`."""
+        self._environment.update(environment)
+
     @property
     def url(self) -> str:
         """Root URL of the REST API."""

@@ -61,7 +61,8 @@ class IdempotencyStore:
             stored = await self._claim(name, endpoint, body_hash)
             claimed = stored is None
         finally:
-            if not claimed:
+            # Gone if this process has meanwhile ended the claim of a dead node for the same key.
+            if not claimed and self._running.get(name) is request:
                 del self._running[name]
         if stored is not None:
             return self._unsealed(name, stored)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from datetime import datetime
 from typing import Any, Literal
 
 __all__ = ["Discrepancy", "Evidence", "Hook", "Leg", "Tariff"]
@@ -75,10 +76,10 @@ class Leg:
 
     @property
     def rtp_s(self) -> float:
-        """Seconds between the first and the last packet that was heard."""
+        """Seconds between the first and the last packet that was heard; before the answer is ringing."""
         if self.first_rtp_at is None or self.last_rtp_at is None:
             return 0.0
-        return self.last_rtp_at - self.first_rtp_at
+        return max(0.0, self.last_rtp_at - max(self.first_rtp_at, self.answered_at or 0.0))
 
 
 @dataclass(slots=True)
@@ -135,6 +136,10 @@ class Evidence:
     epoch_s: float = 0.0
     tariff: Tariff = field(default_factory=Tariff)
     apart_s: float = 3.0
+
+    def moment(self, text: str) -> float:
+        """Return the monotonic time of a moment that a record names."""
+        return datetime.fromisoformat(text).timestamp() - self.epoch_s
 
     def seen_by_far_ends(self, seen: Mapping[str, Any]) -> None:
         """Add what their process wrote down."""

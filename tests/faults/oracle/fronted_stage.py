@@ -2,52 +2,39 @@
 
 from __future__ import annotations
 
-import base64
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
-from tests.faults.lengths import RTP_PORTS
-from tests.faults.oracle.stage import OracleStage
+from tests.faults.oracle.nodes_stage import NodesStage
 from tests.support.kamailio import Front
-from tests.support.server_process import ServerProcess
 
 __all__ = ["FrontedStage"]
 
-_SECRET_KEY = base64.b64encode(bytes(range(32))).decode()
 
-
-class FrontedStage(OracleStage):
-    """The oracle's stage with a front, by which its far ends call, and a second node "b" behind it."""
+class FrontedStage(NodesStage):
+    """The stage of two nodes with a front, by which its far ends call."""
 
     def __init__(self, directory: Path, database_url: str) -> None:
         # The far ends call 127.0.0.1.
         self.front = Front(directory / "front", "127.0.0.1")
-        shared = {
-            "TRUNKLINE_DATABASE_URL": database_url,
-            "TRUNKLINE_SECRET_KEY": _SECRET_KEY,
+        behind = {
             "TRUNKLINE_SIP_FRONTS": "127.0.0.1/32",
             "TRUNKLINE_SIP_OUTBOUND_PROXY": self.front.address,
-            "TRUNKLINE_MAX_CPS": "1000",
         }
-        super().__init__(directory, {**shared, "TRUNKLINE_NODE": "a"}, far_sip_port=self.front.port)
-        self.b = ServerProcess(
-            directory / "b", environment={**shared, "TRUNKLINE_NODE": "b"}, rtp_ports=RTP_PORTS
-        )
+        super().__init__(directory, database_url, behind, far_sip_port=self.front.port)
 
-    def __enter__(self) -> FrontedStage:
-        with self.b.starting(), self.front:
-            self.front.start([f"sip:127.0.0.1:{node.sip_port}" for node in (self.server, self.b)])
-            super().__enter__()
-        self.front.start([f"sip:127.0.0.1:{node.sip_port}" for node in (self.server, self.b)])
+    def __enter__(self) -> Self:
+        super().__enter__()
+        try:
+            self.front.start([f"sip:127.0.0.1:{node.sip_port}" for node in self.nodes])
+        except BaseException as error:
+            self.__exit__(type(error), error, error.__traceback__)
+            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         super().__exit__(kind, error, trace)
-        if self.b.process is not None and self.b.process.poll() is None:
-            self.b.stop() if kind is None else self.b.kill()
         self.front.stop()
-
-    def _calls_left(self) -> bool:
-        return super()._calls_left() or bool(self.b.metric("trunkline_calls_active"))

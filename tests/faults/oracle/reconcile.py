@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from typing import Any, Final
 
 from tests.faults.oracle.evidence import Discrepancy, Evidence, Hook, Leg, Tariff, is_end
@@ -81,13 +80,10 @@ class _Case:
         earlier = [
             one
             for one in self.records_of_dialog[record["sip_call_id"]]
-            if self._moment(one["created_at"]) <= leg.began_at
+            if self.evidence.moment(one["created_at"]) <= leg.began_at
         ]
         newest = max(earlier, key=lambda one: str(one["created_at"]), default=record)
         return newest is record
-
-    def _moment(self, text: str) -> float:
-        return datetime.fromisoformat(text).timestamp() - self.evidence.epoch_s
 
     def blind(self, record: dict[str, Any], leg: Leg) -> bool:
         """
@@ -95,7 +91,7 @@ class _Case:
 
         A callee may read its INVITE after the kill of its sender: the record is older than the leg.
         """
-        began = min(leg.began_at, self._moment(record["created_at"]))
+        began = min(leg.began_at, self.evidence.moment(record["created_at"]))
         cut = min((at for at in self.evidence.kills if at >= began), default=math.inf)
         return leg.confirmed_at is None or leg.confirmed_at + _BLIND_S > cut
 

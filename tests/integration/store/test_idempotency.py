@@ -135,6 +135,19 @@ async def test_what_a_killed_process_left_running_is_free_unless_it_had_an_effec
     await restarted.close()
 
 
+async def test_a_repetition_while_the_key_of_a_dead_node_is_answered(
+    storage: Storage, url: str, account: Account
+) -> None:
+    """A node that adopts another answers for it, beside repetitions that come to itself."""
+    dead = await Storage.open(url, StorageSettings(node="dead"), deliver=False, secrets=SECRETS)
+    store, sid = storage.idempotency, account.account_sid
+    assert await dead.idempotency.begin(sid, "key", ENDPOINT, "hash") is None
+    repeated = store.begin(sid, "key", ENDPOINT, "hash")
+    _, reply = await asyncio.gather(store.complete(sid, "key", 201, b"x"), repeated)
+    assert reply == StoredReply(201, b"x")
+    await dead.close()
+
+
 async def test_a_masked_call_is_answered_as_it_would_have_been(storage: Storage, account: Account) -> None:
     store, sid = storage.idempotency, account.account_sid
     assert await store.begin(sid, "masked", "POST /v1/masking/calls", "hash") is None

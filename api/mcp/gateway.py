@@ -16,6 +16,7 @@ from aiohttp import web
 
 from api.http.auth import authenticate
 from api.mcp.asgi import Bridge
+from api.mcp.messages import form_error
 from api.mcp.sessions import Session, Sessions
 from api.openapi.document import product_version
 from api.process.lifecycle import Lifecycle
@@ -109,6 +110,8 @@ class McpGateway:
 
         version = request.headers.get(VERSION_HEADER)
         if (refusal := engine.version_error(version, body)) is not None:
+            return web.json_response(refusal, status=HTTPStatus.BAD_REQUEST)
+        if request.method == "POST" and (refusal := form_error(body)) is not None:
             return web.json_response(refusal, status=HTTPStatus.BAD_REQUEST)
         bridge = Bridge(request, body, is_admitted)
         if not engine.has_sessions(version):

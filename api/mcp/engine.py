@@ -23,6 +23,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, KNOWN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 
 from api.http.body import MAX_BODY_BYTES
 from api.mcp.asgi import AsgiApp, AsgiMessage
@@ -190,6 +191,24 @@ class Engine:
         text = f"Unsupported protocol version {requested}; supported are {', '.join(served)}."
         data = {"supported": served, "requested": requested}
         return error_message(id_of(body), types.UNSUPPORTED_PROTOCOL_VERSION, text, data)
+
+    @staticmethod
+    def initialize_error(version: str | None, body: bytes) -> dict[str, Any] | None:
+        """
+        Error message for an `initialize` with wrong parameters; None for any other message or version.
+
+        The SDK would refuse it in a session that it has opened for it.
+        """
+        message = json.loads(body) if Engine.has_sessions(version) else {}
+        if message.get("method") != "initialize" or "id" not in message:
+            return None
+        try:
+            types.InitializeRequestParams.model_validate(message.get("params") or {}, by_name=False)
+        except ValidationError as error:
+            wrong = ", ".join(dict.fromkeys(str(item["loc"][0]) for item in error.errors()))
+            text = f"initialize has missing or invalid parameters: {wrong}."
+            return error_message(message["id"], types.INVALID_PARAMS, text)
+        return None
 
     @staticmethod
     def state(principal: Principal, session: Session | None) -> dict[str, Any]:

@@ -168,6 +168,23 @@ async def test_what_belongs_to_a_session_has_to_name_it(raw: Raw) -> None:
     assert len(raw.stage.gateway.sessions) == 0, "what opens no session leaves none"
 
 
+@pytest.mark.parametrize(
+    ("params", "named"),
+    [
+        ({}, "protocolVersion, capabilities, clientInfo"),
+        (
+            {"protocolVersion": VERSION, "capabilities": [], "clientInfo": {"name": 7}},
+            "capabilities, clientInfo",
+        ),
+    ],
+)
+async def test_a_refused_initialize_opens_no_session(raw: Raw, params: Mapping[str, Any], named: str) -> None:
+    status, message, headers = await raw.send(body=initialize() | {"params": params})
+    assert (status, code_of(message), message["id"]) == (400, -32602, 0)
+    assert message["error"]["message"].endswith(f": {named}.")
+    assert "Mcp-Session-Id" not in headers and len(raw.stage.gateway.sessions) == 0
+
+
 async def test_a_page_of_another_site_is_refused(raw: Raw) -> None:
     for origin in ("http://evil.example", "null", raw.stage.url + "0", "https" + raw.stage.url[4:]):
         status, message, _ = await raw.send(body=initialize(), Origin=origin)
@@ -232,8 +249,9 @@ async def test_what_is_no_request_notification_or_response_is_an_invalid_request
         "Mcp_Session_Id": session if version == VERSION else None,
     }
     envelope = {"jsonrpc": "2.0", "id": 7}
+    ids: tuple[Any, ...] = (None, 1.5, True, [], {})
     for body, code, named in (
-        *((ask("ping") | {"id": wrong}, -32600, None) for wrong in (None, 1.5, True, [], {})),
+        *((ask("ping") | {"id": wrong}, -32600, None) for wrong in ids),
         ({"jsonrpc": "2.0", "id": None, "method": "notifications/initialized"}, -32600, None),
         (envelope | {"method": 7}, -32600, 7),
         (envelope | {"method": None}, -32600, 7),

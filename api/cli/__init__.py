@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from api.cli.parser import build_parser
@@ -44,7 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _complain("the settings cannot be used:", *(f"  {problem}" for problem in error.problems))
         return USAGE
     except ValidationFailed as error:
-        _complain(*(f"{_option(item.field)}: {item.message}" for item in error.errors))
+        settings = [name for name, _ in getattr(chosen, "set", ())]
+        _complain(*(f"{_option(item.field, settings)}: {item.message}" for item in error.errors))
         return FAILED
     except DomainError as error:
         _complain(error.message)
@@ -61,7 +62,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILED
 
 
-def _option(field: str) -> str:
+def _option(field: str, settings: Collection[str]) -> str:
+    """Option that a field came from; `settings` are the names given to `--set`."""
+    for name in (field, f"gateway.{field}"):
+        if name in settings:
+            return f"--set {name}"
     return f"--{field.replace('_', '-')}"
 
 

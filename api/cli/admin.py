@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
 from typing import Any
 
@@ -17,7 +17,7 @@ from callcontrol.aio.tokens import utc_now
 from callcontrol.bootstrap.aio.administration import Administration
 from callcontrol.clock import timestamp
 from callcontrol.errors import FieldError, ValidationFailed
-from callcontrol.models import CURRENCY, ApiKey, PhoneNumber
+from callcontrol.models import CURRENCY, ApiKey, Gateway, PhoneNumber
 from callcontrol.wallet.money import rupees
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "create_account",
     "create_key",
     "end_operator",
+    "list_carriers",
     "list_keys",
     "list_numbers",
     "listed_number",
@@ -258,20 +259,23 @@ async def add_carrier(storage: Administration, arguments: argparse.Namespace) ->
         policy=policy,
         gateway_policy=gateway_policy,
     )
+    return {"carrier_sid": carrier.carrier_sid, "name": carrier.name, "gateways": _gateways(gateways)}
+
+
+@on_storage
+async def list_carriers(storage: Administration, _: argparse.Namespace) -> dict[str, Any]:
+    """Run `trunkline carriers list`."""
+    trunks = storage.trunks
     return {
-        "carrier_sid": carrier.carrier_sid,
-        "name": carrier.name,
-        "gateways": [
+        "carriers": [
             {
-                "gateway_sid": gateway.gateway_sid,
-                "address": f"{gateway.protocol}:{gateway.host}"
-                + (f":{gateway.port}" if gateway.port else ""),
-                "inbound": gateway.inbound,
-                "outbound": gateway.outbound,
-                "priority": gateway.priority,
+                "carrier_sid": carrier.carrier_sid,
+                "name": carrier.name,
+                "is_active": carrier.is_active,
+                "gateways": _gateways(await trunks.platform_gateways(carrier.carrier_sid)),
             }
-            for gateway in gateways
-        ],
+            for carrier in await trunks.platform_carriers()
+        ]
     }
 
 
@@ -285,6 +289,19 @@ async def update_carrier(storage: Administration, arguments: argparse.Namespace)
     for gateway in gateways:
         await trunks.update_gateway(None, carrier_sid, gateway.gateway_sid, gateway_policy)
     return {"carrier_sid": carrier.carrier_sid, "name": carrier.name, "gateways_changed": len(gateways)}
+
+
+def _gateways(gateways: Iterable[Gateway]) -> list[dict[str, Any]]:
+    return [
+        {
+            "gateway_sid": gateway.gateway_sid,
+            "address": f"{gateway.protocol}:{gateway.host}" + (f":{gateway.port}" if gateway.port else ""),
+            "inbound": gateway.inbound,
+            "outbound": gateway.outbound,
+            "priority": gateway.priority,
+        }
+        for gateway in gateways
+    ]
 
 
 def _policies(given: list[tuple[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:

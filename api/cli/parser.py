@@ -334,6 +334,8 @@ def _carriers(commands: _Subparsers[argparse.ArgumentParser]) -> None:
     parser.add_argument("--password", metavar="P", help="password of digest authentication")
     _add_set(parser, required=False)
     parser.set_defaults(run=_later("admin", "add_carrier"))
+    parser = _command(group, "list", "list the platform-owned carriers; prints JSON with carriers")
+    parser.set_defaults(run=_later("admin", "list_carriers"))
     parser = _command(
         group,
         "update",

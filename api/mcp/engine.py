@@ -14,7 +14,6 @@ import json
 import logging
 from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, MutableMapping
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
@@ -24,9 +23,11 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, KNOWN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 
 from api.http.body import MAX_BODY_BYTES
 from api.mcp.asgi import AsgiApp, AsgiMessage
+from api.mcp.messages import error_message, id_of
 from api.mcp.sessions import Session
 from callcontrol.errors import DomainError, NodeUnreachable, NotFound, ValidationFailed, describe
 from callcontrol.models import Principal
@@ -43,7 +44,6 @@ _log = logging.getLogger("api.mcp")
 # Scope keys of the request's principal and session.
 _PRINCIPAL, _SESSION = "trunkline.principal", "trunkline.session"
 _ID = b"mcp-session-id"
-_VALIDATION_REPORT = b'"message":"Validation error: '
 PAGE_SIZE = 50
 _MAX_SHOWN_CHARS = 64
 # Descriptions and schemas of a page are written at once, and held in memory for a client that reads slowly.
@@ -134,19 +134,13 @@ class Engine:
         receive: Callable[[], Awaitable[AsgiMessage]],
         send: Callable[[AsgiMessage], Awaitable[None]],
     ) -> None:
-        refused = False
-
-        async def send_plainly(message: AsgiMessage) -> None:
-            nonlocal refused
+        async def send_named(message: AsgiMessage) -> None:
             if message["type"] == "http.response.start":
-                refused = message["status"] == HTTPStatus.BAD_REQUEST
                 message = {**message, "headers": self._named(message.get("headers", ()))}
-            elif refused and _VALIDATION_REPORT in message.get("body", b""):
-                message = {**message, "body": _without_report(message["body"])}
             await send(message)
 
         scope = {**scope, "headers": self._unnamed(scope["headers"])}
-        await self._manager.asgi_app(scope, receive, send_plainly)
+        await self._manager.asgi_app(scope, receive, send_named)
 
     def _named(self, headers: _Headers) -> _Headers:
         """Headers of a response, with the node in the id of a session."""
@@ -194,12 +188,27 @@ class Engine:
         if version is None or version in KNOWN_PROTOCOL_VERSIONS:
             return None
         requested, served = version[:_MAX_SHOWN_CHARS], list(KNOWN_PROTOCOL_VERSIONS)
-        error = {
-            "code": types.UNSUPPORTED_PROTOCOL_VERSION,
-            "message": f"Unsupported protocol version {requested}; supported are {', '.join(served)}.",
-            "data": {"supported": served, "requested": requested},
-        }
-        return {"jsonrpc": "2.0", "id": _id_of(body), "error": error}
+        text = f"Unsupported protocol version {requested}; supported are {', '.join(served)}."
+        data = {"supported": served, "requested": requested}
+        return error_message(id_of(body), types.UNSUPPORTED_PROTOCOL_VERSION, text, data)
+
+    @staticmethod
+    def initialize_error(version: str | None, body: bytes) -> dict[str, Any] | None:
+        """
+        Error message for an `initialize` with wrong parameters; None for any other message or version.
+
+        The SDK would refuse it in a session that it has opened for it.
+        """
+        message = json.loads(body) if Engine.has_sessions(version) else {}
+        if message.get("method") != "initialize" or "id" not in message:
+            return None
+        try:
+            types.InitializeRequestParams.model_validate(message.get("params") or {}, by_name=False)
+        except ValidationError as error:
+            wrong = ", ".join(dict.fromkeys(str(item["loc"][0]) for item in error.errors()))
+            text = f"initialize has missing or invalid parameters: {wrong}."
+            return error_message(message["id"], types.INVALID_PARAMS, text)
+        return None
 
     @staticmethod
     def state(principal: Principal, session: Session | None) -> dict[str, Any]:
@@ -333,16 +342,6 @@ class Engine:
             task.exception()
 
 
-def _id_of(body: bytes) -> str | int | None:
-    """The id of a request; None without one that an error could repeat."""
-    try:
-        message = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    found = message.get("id") if isinstance(message, dict) else None
-    return found if isinstance(found, str) or type(found) is int else None
-
-
 def _state(context: _Context, name: str) -> Any:
     """Value in the scope of the request under a key of `Engine.state`."""
     return None if context.request is None else context.request.scope[name]
@@ -362,13 +361,6 @@ async def _told(session: Session) -> None:
             await session.tell()
     except (TimeoutError, anyio.ClosedResourceError, anyio.BrokenResourceError):
         _log.debug("a client could not be notified of changed tools")
-
-
-def _without_report(body: bytes) -> bytes:
-    """Replace the report of the SDK's validation, which names its library and pages on the web."""
-    answer = json.loads(body)
-    answer["error"]["message"] = "The body must be one JSON-RPC 2.0 request, notification or response."
-    return json.dumps(answer).encode()
 
 
 def _page(tools: list[Tool]) -> list[Tool]:

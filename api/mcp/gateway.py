@@ -16,6 +16,7 @@ from aiohttp import web
 
 from api.http.auth import authenticate
 from api.mcp.asgi import Bridge
+from api.mcp.messages import form_error
 from api.mcp.sessions import Session, Sessions
 from api.openapi.document import product_version
 from api.process.lifecycle import Lifecycle
@@ -108,7 +109,10 @@ class McpGateway:
             return True
 
         version = request.headers.get(VERSION_HEADER)
-        if (refusal := engine.version_error(version, body)) is not None:
+        refusal = engine.version_error(version, body)
+        if refusal is None and request.method == "POST":
+            refusal = form_error(body) or engine.initialize_error(version, body)
+        if refusal is not None:
             return web.json_response(refusal, status=HTTPStatus.BAD_REQUEST)
         bridge = Bridge(request, body, is_admitted)
         if not engine.has_sessions(version):

@@ -34,7 +34,10 @@ _MAX_ERRORS = 100
 _TOP = re.compile(r"[.\[]")
 _MAX_NAME_CHARS = 100
 # pydantic also takes "+1", " 1", "1_0", "1.0" and digits of other scripts.
-_INTEGER: Final = re.compile(r"-?[0-9]+")
+_FORMS: Final[Mapping[type, tuple[re.Pattern[str], str]]] = {
+    int: (re.compile(r"-?[0-9]+"), "must be a whole number"),
+    bool: (re.compile("true|false"), "must be true or false"),
+}
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _LINES: Final = frozenset(
     {
@@ -192,20 +195,23 @@ def field_names(model: type[RequestModel]) -> frozenset[str]:
 
 
 @cache
-def _integers(model: type[RequestModel]) -> frozenset[str]:
-    """Names of the fields of a query that are whole numbers."""
-    return frozenset(
-        field.alias or name for name, field in model.model_fields.items() if _is_integer(field.annotation)
-    )
+def _written_forms(model: type[RequestModel]) -> Mapping[str, tuple[re.Pattern[str], str]]:
+    """Forms of the texts of a query's numbers and booleans, and the refusal of any other."""
+    return {
+        field.alias or name: form
+        for name, field in model.model_fields.items()
+        for kind, form in _FORMS.items()
+        if _is_of(kind, field.annotation)
+    }
 
 
-def _is_integer(annotation: Any) -> bool:
+def _is_of(kind: type, annotation: Any) -> bool:
     origin = get_origin(annotation)
     if origin is Annotated:
-        return _is_integer(get_args(annotation)[0])
+        return _is_of(kind, get_args(annotation)[0])
     if origin in (Union, UnionType):
-        return any(map(_is_integer, get_args(annotation)))
-    return annotation is int
+        return any(_is_of(kind, part) for part in get_args(annotation))
+    return annotation is kind
 
 
 def validate_query(model: type[ModelT], given: Iterable[tuple[str, str]]) -> ModelT:
@@ -226,10 +232,9 @@ def validate_query(model: type[ModelT], given: Iterable[tuple[str, str]]) -> Mod
     texts = dict(known)
     refused = {name: model.not_accepted[name] for name, _ in given if name in model.not_accepted}
     refused |= {name: "must not contain NUL" for name, text in known if UNSTORABLE.search(text)}
+    forms = _written_forms(model)
     refused |= {
-        name: "must be a whole number"
-        for name, text in known
-        if name in _integers(model) and _INTEGER.fullmatch(text) is None
+        name: forms[name][1] for name, text in known if name in forms and not forms[name][0].fullmatch(text)
     }
     if len(texts) < len(known):
         counts = Counter(name for name, _ in known)

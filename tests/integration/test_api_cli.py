@@ -123,6 +123,10 @@ def test_accounts_keys_numbers_and_carriers(environment: dict[str, str]) -> None
         *("--set", "tech_prefix=77", "--set", "gateway.max_cps=5"),
     )
     assert (changed["name"], changed["gateways_changed"]) == ("Trunk", 2)
+    result(environment, "carriers", "update", "--carrier", carrier["carrier_sid"], "--set", "is_active=false")
+    listed = json.loads(run(environment, "carriers", "list").stdout)["carriers"]
+    assert {**carrier, "is_active": False} in listed
+    assert len({item["carrier_sid"] for item in listed}) == len(listed)
 
 
 def test_an_operator_is_signed_in_by_a_link_and_out(environment: dict[str, str]) -> None:
@@ -235,7 +239,21 @@ def test_accounts_are_changed_wallets_topped_up_and_numbers_listed_and_released(
         (
             ["carriers", "add", "--name", "x", "--gateway", "udp:192.0.2.1:5060", "--set", "max_cps=fast"],
             1,
-            "--max-cps: must be a whole number",
+            "--set max_cps: must be a whole number",
+        ),
+        (
+            [
+                "carriers",
+                "add",
+                "--name",
+                "x",
+                "--gateway",
+                "udp:192.0.2.1:5060",
+                "--set",
+                "gateway.weight=-1",
+            ],
+            1,
+            "--set gateway.weight: ",
         ),
         (["carriers", "update", "--carrier", "nobody", "--set", "max_cps=5"], 1, "carrier"),
         (["numbers", "add"], 2, "--account"),

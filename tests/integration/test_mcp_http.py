@@ -168,6 +168,23 @@ async def test_what_belongs_to_a_session_has_to_name_it(raw: Raw) -> None:
     assert len(raw.stage.gateway.sessions) == 0, "what opens no session leaves none"
 
 
+@pytest.mark.parametrize(
+    ("params", "named"),
+    [
+        ({}, "protocolVersion, capabilities, clientInfo"),
+        (
+            {"protocolVersion": VERSION, "capabilities": [], "clientInfo": {"name": 7}},
+            "capabilities, clientInfo",
+        ),
+    ],
+)
+async def test_a_refused_initialize_opens_no_session(raw: Raw, params: Mapping[str, Any], named: str) -> None:
+    status, message, headers = await raw.send(body=initialize() | {"params": params})
+    assert (status, code_of(message), message["id"]) == (400, -32602, 0)
+    assert message["error"]["message"].endswith(f": {named}.")
+    assert "Mcp-Session-Id" not in headers and len(raw.stage.gateway.sessions) == 0
+
+
 async def test_a_page_of_another_site_is_refused(raw: Raw) -> None:
     for origin in ("http://evil.example", "null", raw.stage.url + "0", "https" + raw.stage.url[4:]):
         status, message, _ = await raw.send(body=initialize(), Origin=origin)
@@ -222,6 +239,42 @@ async def test_what_is_no_message_is_refused_in_plain_words(raw: Raw, body: Any,
     assert "pydantic" not in said and "http" not in said
 
 
+@pytest.mark.parametrize("version", [VERSION, MODERN])
+async def test_what_is_no_request_notification_or_response_is_an_invalid_request(
+    raw: Raw, version: str
+) -> None:
+    session = await raw.open()
+    own: dict[str, Any] = {
+        "MCP_Protocol_Version": version,
+        "Mcp_Session_Id": session if version == VERSION else None,
+    }
+    envelope = {"jsonrpc": "2.0", "id": 7}
+    ids: tuple[Any, ...] = (None, 1.5, True, [], {})
+    for body, code, named in (
+        *((ask("ping") | {"id": wrong}, -32600, None) for wrong in ids),
+        ({"jsonrpc": "2.0", "id": None, "method": "notifications/initialized"}, -32600, None),
+        (envelope | {"method": 7}, -32600, 7),
+        (envelope | {"method": None}, -32600, 7),
+        (ask("ping") | {"jsonrpc": "1.0"}, -32600, 7),
+        ({"id": 7, "method": "ping"}, -32600, 7),
+        (envelope, -32600, 7),
+        (envelope | {"result": []}, -32600, 7),
+        (envelope | {"error": {"code": "x", "message": "y"}}, -32600, 7),
+        (envelope | {"result": {}, "error": {"code": 1, "message": "y"}}, -32600, 7),
+        ({"jsonrpc": "2.0", "id": None, "result": {}}, -32600, None),
+        ({"jsonrpc": "2.0", "result": {}}, -32600, None),
+        ([], -32600, None),
+        ([ask("ping")], -32600, None),
+        (7, -32600, None),
+        (envelope | {"method": "ping", "params": []}, -32602, 7),
+    ):
+        status, message, _ = await raw.send(body=body, **own)
+        assert (status, code_of(message), message["id"]) == (400, code, named), (body, message)
+        assert len(message["error"]["message"]) < 100
+    status, message, _ = await raw.send(raw=b'{"jsonrpc": "2.0",', **own)
+    assert (status, code_of(message), message["id"]) == (400, -32700, None)
+
+
 async def test_messages_that_say_what_is_not_understood(raw: Raw) -> None:
     session = await raw.open()
     for body, code in (
@@ -240,6 +293,7 @@ async def test_messages_that_say_what_is_not_understood(raw: Raw) -> None:
         {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 99}},
         {"jsonrpc": "2.0", "method": "notifications/unheard_of"},
         {"jsonrpc": "2.0", "id": 99, "result": {}},
+        {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "?"}},
     ):
         assert (await raw.send(body=body, Mcp_Session_Id=session))[0] == 202
     status, message, _ = await raw.send(body=ask("ping"), MCP_Protocol_Version="1999-01-01")

@@ -90,6 +90,27 @@ def test_queries(model: type[RequestModel], data: st.DataObject) -> None:
         assert isinstance(taken, model)
 
 
+def test_booleans_of_queries_are_true_or_false() -> None:
+    found = [
+        (model, field.alias or name)
+        for model in QUERIES
+        for name, field in model.model_fields.items()
+        if "bool" in repr(field.annotation)
+    ]
+    assert len(found) >= 4
+    for model, name in found:
+        for text in ("1", "0", "yes", "no", "on", "off", "t", "f", "y", "n", "True", "FALSE", " true", ""):
+            with pytest.raises(ValidationFailed) as refusal:
+                validate_query(model, [(name, text)])
+            errors = {error.field: error.message for error in refusal.value.errors}
+            assert errors.get(name) == "must be true or false", (model.__name__, name, text)
+        for text in ("true", "false"):
+            try:
+                validate_query(model, [(name, text)])
+            except ValidationFailed as other:
+                assert name not in {error.field for error in other.errors}
+
+
 @given(st.binary(max_size=200) | VALUES.map(lambda value: json.dumps(value).encode()))
 def test_json_bodies(body: bytes) -> None:
     try:

@@ -97,6 +97,18 @@ def event_info(record: CallRecord, event: str, shown: Mapping[str, Any]) -> dict
     }
 
 
+def transcript_info(record: CallRecord, sentence: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the body of a sentence for ``transcriptionHook``; channel 1 is the first party."""
+    alternative = {"confidence": sentence["confidence"], "transcript": sentence["text"]}
+    speech = {
+        "language_code": sentence["language"],
+        "channel_tag": 1 if sentence["speaker"] == "a" else 2,
+        "is_final": True,
+        "alternatives": [alternative],
+    }
+    return {**call_info(record), "speech": speech}
+
+
 def info_body(info: Mapping[str, Any]) -> bytes:
     """Return JSON as JavaScript writes it: receivers sign what they have parsed and written again."""
     text = json.dumps(_plain(info), ensure_ascii=False, separators=(",", ":"))

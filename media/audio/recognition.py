@@ -89,11 +89,14 @@ class RecognizerDialect(Protocol):
 
     Attributes:
         speaking: True while the party talks, as far as the server has said so.
-        settled: True when no words are due after the end of the audio; the server need not be waited for.
     """
 
     speaking: bool
-    settled: bool
+
+    @property
+    def settled(self) -> bool:
+        """True when no words are due after the end of the audio; the server need not be waited for."""
+        ...
 
     def url(self) -> str:
         """Return the address with the parameters of the session."""

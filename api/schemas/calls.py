@@ -350,7 +350,7 @@ class SentenceObject(ResponseModel):
 
 
 class CallTranscriptObject(ResponseModel):
-    """What the parties of a transcribed call have said so far."""
+    """Sentences of a transcribed call so far."""
 
     call_sid: str
     sentences: list[SentenceObject]

@@ -128,7 +128,7 @@ class CallMachine(Machine[CallState]):
         self._stream_count = 0
         self._request_count = 0
         self._step: RunningStep | None = None
-        self._last_ending: Ending | None = None
+        self.last_ending: Ending | None = None
         self._failover: GatewayFailover | None = None
         self._ending: Ending | None = None
         self._transfers: CallTransfers | None = None
@@ -323,7 +323,7 @@ class CallMachine(Machine[CallState]):
             if leg.over:
                 self.stop_charging(leg.id)
         self.set_next_steps(steps)
-        self._last_ending = None
+        self.last_ending = None
         yield from self._next()
 
     def make_inbound_leg(self) -> InboundLeg:
@@ -457,7 +457,7 @@ class CallMachine(Machine[CallState]):
             if self._step.successor is not None:
                 self._step = self._step.successor
                 continue
-            self._last_ending = self._step.ending
+            self.last_ending = self._step.ending
             yield from self._next()
         if "transcription" in self.__dict__:
             yield from self.transcription.follow(self.legs)
@@ -465,9 +465,9 @@ class CallMachine(Machine[CallState]):
     def _next(self) -> Iterator[Effect]:
         """Begin the next step; end the call after the last one, or when the first party is not there."""
         if not self._steps or self.a_leg.over:
-            yield from self.end(self._last_ending or Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "system"))
+            yield from self.end(self.last_ending or Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "system"))
             return
-        if self._last_ending is not None and self._failover is not None and not self.a_leg.up:
+        if self.last_ending is not None and self._failover is not None and not self.a_leg.up:
             self._step = None  # the agent failed while the party rings: the answer begins the next step
             return
         yield from self._stop_transfers()  # the transfer's party has left

@@ -21,6 +21,9 @@ from sip.values import frozen
 FALLBACK_EVENT: Final = "call.fallback"
 """Event of the request to a fallback URL."""
 
+STREAMED_EVENT: Final = "call.streamed"
+"""Event of the request behind a voice agent or a speech model."""
+
 DEFAULT_MISSED_CALL_S: Final = 30.0
 DEFAULT_TIME_LIMIT_S: Final = 14_400.0
 

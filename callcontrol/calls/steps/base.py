@@ -103,6 +103,10 @@ class CallParts(Protocol):
         """Seconds left of a time limit set during the call; None without one, or before the answer."""
 
     @property
+    def last_ending(self) -> Ending | None:
+        """The ending of the step before the current one, if that has one."""
+
+    @property
     def now_s(self) -> float:
         """Monotonic time of the event being handled."""
 

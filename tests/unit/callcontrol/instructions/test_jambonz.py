@@ -318,9 +318,15 @@ def test_an_answer_without_verbs_has_no_instructions(kind: str, body: bytes) -> 
         ({"verb": "dub", "action": "addTrack", "track": "a"}, "verb"),
         ({"verb": "transcribe"}, "transcriptionHook"),
         ({"verb": "transcribe", "transcriptionHook": ["/a"]}, "transcriptionHook"),
-        ({"verb": "transcribe", "transcriptionHook": "ftp://a.example/x"}, "transcriptionHook"),
-        ({"verb": "transcribe", "transcriptionHook": {"url": "/a", "method": "GET"}}, "transcriptionHook.method"),
-        ({"verb": "transcribe", "transcriptionHook": "/a", "recognizer": {"language": 7}}, "recognizer.language"),
+        ({"verb": "transcribe", "transcriptionHook": "https://forbidden.example/x"}, "transcriptionHook"),
+        (
+            {"verb": "transcribe", "transcriptionHook": {"url": "/a", "method": "GET"}},
+            "transcriptionHook.method",
+        ),
+        (
+            {"verb": "transcribe", "transcriptionHook": "/a", "recognizer": {"language": 7}},
+            "recognizer.language",
+        ),
         ({"verb": "transcribe", "transcriptionHook": "/a", "earlyMedia": True}, "earlyMedia"),
         ({"verb": "transcribe", "transcriptionHook": "/a", "translate": {}}, "translate"),
         ({"verb": "config", "transcribe": {"enable": True}}, "transcribe.transcriptionHook"),

@@ -164,7 +164,7 @@ class Call(Result):
 
 class CallTranscript(Result):
     """
-    What the parties of a transcribed call have said so far.
+    Sentences of a transcribed call so far.
     """
 
     call_sid: str

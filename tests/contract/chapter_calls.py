@@ -291,7 +291,7 @@ CASES = (
     ),
     *row(
         "DELETE /v1/calls/{callSid}/transcript",
-        ok(path={"callSid": ended_call}),
+        ok(204, path={"callSid": ended_call}),
         foreign(403, "FORBIDDEN", path={"callSid": ended_call}),
         refused(404, "NOT_FOUND", path={"callSid": NOWHERE}),
         refused(409, "CONFLICT", path={"callSid": answered_call}),

@@ -9,7 +9,7 @@ from callcontrol.calls.effects.media import ControlRecording, PlaySounds, StartR
 from callcontrol.calls.effects.records import Save
 from callcontrol.calls.effects.signalling import DialLeg
 from callcontrol.calls.events import Event
-from callcontrol.calls.events.agent import AgentClosed, AgentExit, AgentOpened, AgentRefused
+from callcontrol.calls.events.agent import AgentClosed, AgentExit, AgentOpened, AgentRefused, VendorError
 from callcontrol.calls.events.instructions import InstructionsReceived
 from callcontrol.calls.events.legs import LegAnswered, LegConfirmed, LegEnded, LegFailed
 from callcontrol.calls.events.media import DigitReceived
@@ -131,6 +131,7 @@ def test_the_list_goes_on_behind_a_transfer_that_has_failed() -> None:
     assert outcome(drive)[0] == "completed"
 
 
+LOST = AgentClosed(AgentExit.LOST, 1011, VendorError("server_error", "No."), final=True)
 SESSION = choose_model({"provider": "openai", "model": "gpt-realtime-2", "key": "desk"})
 
 
@@ -147,9 +148,9 @@ def with_model(form: WebhookFormat = "jambonz") -> Drive:
 @pytest.mark.parametrize(
     ("events", "reason"),
     [
-        ((AgentOpened(), LegConfirmed(A), AgentExit()), "normal conversation end"),
-        ((AgentOpened(), LegConfirmed(A), AgentClosed(1011)), "disconnect from remote end"),
-        ((AgentRefused("connect", None, 1),), "connection failure"),
+        ((AgentOpened(), LegConfirmed(A), AgentClosed(AgentExit.AT_ONCE, 4000)), "normal conversation end"),
+        ((AgentOpened(), LegConfirmed(A), LOST), "disconnect from remote end"),
+        ((AgentRefused("connect"),), "connection failure"),
     ],
 )
 def test_a_hook_behind_a_model_is_told_how_its_session_ended(events: tuple[Event, ...], reason: str) -> None:
@@ -160,9 +161,9 @@ def test_a_hook_behind_a_model_is_told_how_its_session_ended(events: tuple[Event
 
 def test_other_forms_and_agents_have_no_completion_reason() -> None:
     drive = with_model("json")
-    drive.feed(AgentOpened(), LegConfirmed(A), AgentClosed(1011))
+    drive.feed(AgentOpened(), LegConfirmed(A), LOST)
     assert completion(drive) == {}
     behind = RequestInstructions(HOOK, event="call.streamed", format="jambonz")
     drive = Drive(AGENT, behind).start()
-    drive.feed(AgentOpened(), LegConfirmed(A), AgentClosed(1011))
+    drive.feed(AgentOpened(), LegConfirmed(A), LOST)
     assert completion(drive) == {}

@@ -236,6 +236,13 @@ class Tap:
         """Report when at least `full_ms` wait, then when at most `low_ms` do; 0 and 0 turn it off."""
     def close(self) -> None: ...
 
+class FrameListener:
+    """A listener to what a stream receives. Harmless after `close`."""
+
+    @property
+    def id(self) -> int: ...
+    def close(self) -> None: ...
+
 class AgentSocket:
     """The connected socket of a WebSocket to an agent. Harmless after `release`."""
 
@@ -349,6 +356,13 @@ class Stream:
         """Stop the detector "dtmf", "speech", "machine", "tones" or "level"."""
     def open_tap(self, encoding: str, rate_hz: int, both: bool, /) -> Tap | None:
         """Open the agent's end; with `both`, sent audio is delivered too, under `Tap.sent_id`."""
+    def listen(self, rate_hz: int, /) -> FrameListener | None:
+        """
+        Deliver what is received in frames of 100 ms; None when the stream was closed.
+
+        Raises:
+            ValueError: Another rate than 8000 or 16000.
+        """
     def stats(self) -> StreamFigures: ...
     def meter(self) -> tuple[int | None, int, int, int, int | None]:
         """Return the level in dBov, packets in, lost, packets out, and sent ones that were lost."""

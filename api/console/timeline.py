@@ -2,7 +2,7 @@
 Everything that happened in a call, on one time axis, as JSON for its page and for the export.
 
 Times are milliseconds since the call began. What a key may not see is left out: webhooks need their scope,
-and transcripts that of the voice assistant.
+and what agents say that of the voice assistant.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ async def timeline_of(visit: Visit, record: CallRecord) -> dict[str, Any]:
     webhooks = None
     if visit.may("webhooks.read"):
         webhooks = await storage.subscriptions.deliveries_of_call(record.account_sid, record.call_sid)
-    said: Sequence[TranscriptSegment] = ()
+    of = storage.transcripts.of_parties
     if visit.may("assistant", "assistant"):
-        said = await storage.transcripts.of_call(record.call_sid)
+        of = storage.transcripts.of_call
     return {
         "call": {**call_object(record), **call_summary(record, legs_of(visit.services, record.call_sid))},
         "now_ms": _ms(begun, utc_now()),
@@ -58,7 +58,7 @@ async def timeline_of(visit: Visit, record: CallRecord) -> dict[str, Any]:
         "dropped": storage.calls.journal.dropped(record.call_sid),
         "webhooks": None if webhooks is None else [_delivery(delivery, begun) for delivery in webhooks],
         "charge": _charge(record),
-        "transcript": _transcript(said, record),
+        "transcript": _transcript(await of(record.call_sid), record),
         "recording": _recording(record, entries),
     }
 

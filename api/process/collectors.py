@@ -25,7 +25,8 @@ from callcontrol.recordings.aio.uploads import Uploader
 from callcontrol.tools.aio.service import ToolService
 from callcontrol.trunks.registration import counted
 from callcontrol.webhooks.store import deliveries
-from media.aio import speech_server
+from media.aio import recognizer, speech_server
+from media.aio.recognizer import Recognizer
 from media.aio.speech_server import ServerSynthesizer
 from media.audio.circuit_breaker import BreakerState
 
@@ -180,8 +181,31 @@ def _collect_streams(metrics: Metrics, control: CallControl) -> None:
     )
 
 
-def collect_speech(metrics: Metrics, speech: ServerSynthesizer | None, recognised: Mapping[str, int]) -> None:
-    """Register the metrics of texts that a speech server was to speak, and of connections to a recogniser."""
+def collect_recognition(metrics: Metrics, made: Recognizer | None) -> None:
+    """Register the metrics of connections to a recogniser."""
+    outcomes = dict.fromkeys(recognizer.OUTCOMES, 0) if made is None else made.outcomes
+    changes = dict.fromkeys(recognizer.STATES, 0) if made is None else made.changes
+    metrics.watch_gauge(
+        "trunkline_recognizer_usable",
+        "1 while the recogniser is asked; 0 while it fails and is left alone, or there is none.",
+        lambda: float(made is not None and made.breaker.state is BreakerState.CLOSED),
+    )
+    metrics.watch_counter(
+        "trunkline_recognizer_changes",
+        "Changes of the recogniser's circuit breaker, by the new state.",
+        lambda: changes,
+        ("state",),
+    )
+    metrics.watch_counter(
+        "trunkline_recognizer_connects",
+        "Parties whose speech was to be recognised, by what became of the connection.",
+        lambda: outcomes,
+        ("outcome",),
+    )
+
+
+def collect_speech(metrics: Metrics, speech: ServerSynthesizer | None) -> None:
+    """Register the metrics of texts that a speech server was to speak."""
     outcomes = dict.fromkeys(speech_server.OUTCOMES, 0) if speech is None else speech.outcomes
     changes = dict.fromkeys(speech_server.STATES, 0) if speech is None else speech.changes
     metrics.watch_gauge(
@@ -194,12 +218,6 @@ def collect_speech(metrics: Metrics, speech: ServerSynthesizer | None, recognise
         "Changes of the speech server's circuit breaker, by the new state.",
         lambda: changes,
         ("state",),
-    )
-    metrics.watch_counter(
-        "trunkline_recognizer_connects",
-        "Parties whose speech was to be recognised, by what became of the connection.",
-        lambda: recognised,
-        ("outcome",),
     )
     metrics.watch_counter(
         "trunkline_speech_texts",

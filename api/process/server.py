@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -27,6 +27,7 @@ from api.process.collectors import (
     collect_calls,
     collect_messages,
     collect_process,
+    collect_recognition,
     collect_recordings,
     collect_speech,
     collect_storage,
@@ -54,7 +55,7 @@ from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
 from fixtures.inventory import SandboxInventory
 from fixtures.messaging_network import SandboxMessagingNetwork
 from fixtures.template_review import SandboxReview
-from media.aio import EspeakSynthesizer, recognizer
+from media.aio import EspeakSynthesizer
 from media.aio.agent_settings import AgentStreamSettings
 from media.aio.recognizer import Recognizer
 from media.aio.speech_server import ServerSynthesizer, SpeechServer
@@ -115,7 +116,7 @@ class Server:
         self.demo: DemoAccount | None = None
         self.sandbox: SandboxCarrier | None = None
         self._speech: ServerSynthesizer | None = None
-        self._recognizer_outcomes: Mapping[str, int] = dict.fromkeys(recognizer.OUTCOMES, 0)
+        self._recognizer: Recognizer | None = None
         self.mcp: McpGateway
         self.console: Console | None = None
         self.hot_restart = HotRestart(settings.data_dir, settings.node)
@@ -327,7 +328,7 @@ class Server:
         protocol = settings.recognizer_protocol
         model = settings.recognizer_model or DEFAULT_MODELS[protocol]
         made = Recognizer(RecognizerServer(settings.recognizer_url, model, settings.recognizer_key, protocol))
-        self._recognizer_outcomes = made.outcomes
+        self._recognizer = made
         self._parts.push_async_callback(made.close)
         return made
 
@@ -428,7 +429,8 @@ class Server:
         collect_calls(self.metrics, self.control, self.storage)
         collect_messages(self.metrics, self.services)
         collect_recordings(self.metrics, self.services.uploads)
-        collect_speech(self.metrics, self._speech, self._recognizer_outcomes)
+        collect_speech(self.metrics, self._speech)
+        collect_recognition(self.metrics, self._recognizer)
         collect_storage(self.metrics, self.storage)
         collect_tools(self.metrics, self.services.tools.service, lambda: len(self.mcp.sessions))
         collect_process(self.metrics, lag, self.lifecycle, self.settings.data_dir, self.settings.node)

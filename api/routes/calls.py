@@ -9,7 +9,15 @@ from api.http.middleware import current_request
 from api.http.time_ranges import time_span
 from api.routes.ladder import ladder_of
 from api.schemas.base import NoBody, NoQuery
-from api.schemas.calls import CallList, CallObject, CreateCall, CreateStreamCall, TraceMessage, TraceObject
+from api.schemas.calls import (
+    CallList,
+    CallObject,
+    CallTranscriptObject,
+    CreateCall,
+    CreateStreamCall,
+    TraceMessage,
+    TraceObject,
+)
 from api.schemas.forms import CallTarget
 from api.schemas.live import LiveTransfer, UpdateLiveCall
 from api.schemas.model import ModelFields
@@ -89,6 +97,41 @@ async def trace_call(context: Context[NoBody, NoQuery]) -> Reply:
         raise NodeUnreachable(record.node, "The trace of the call is kept")
     messages = [shown(TraceMessage, entry) for entry in entries]
     return Reply({"call_sid": record.call_sid, "ladder": ladder_of(entries), "messages": messages})
+
+
+@routes.get("/v1/calls/{callSid}/transcript", response=CallTranscriptObject)
+async def get_call_transcript(context: Context[NoBody, NoQuery]) -> Reply:
+    """
+    Get what the parties of a transcribed call have said so far.
+
+    Without sentences if the call is not transcribed.
+    """
+    record = await context.services.calls.get_call(context.account_sid, context.path["callSid"])
+    said = await context.storage.transcripts.of_parties(record.call_sid)
+    sentences = [
+        {
+            "speaker": segment.role,
+            "text": segment.text,
+            "start_ms": segment.start_ms,
+            "end_ms": segment.end_ms,
+        }
+        for segment in said
+    ]
+    return Reply({"call_sid": record.call_sid, "sentences": sentences})
+
+
+@routes.delete("/v1/calls/{callSid}/transcript", errors=(Conflict,))
+async def delete_call_transcript(context: Context[NoBody, NoQuery]) -> Reply:
+    """
+    Delete the transcript of a call.
+
+    For ever. 409 while the call is up.
+    """
+    record = await context.services.calls.get_call(context.account_sid, context.path["callSid"])
+    if not record.status.ended:
+        raise Conflict("The call is up; hang it up, or delete its transcript when it has ended.")
+    await context.storage.transcripts.delete(record.call_sid, keep_agent=True)
+    return Reply(None)
 
 
 @routes.post("/v1/Accounts/{sid}/Calls", **_ORIGINATE)
@@ -181,6 +224,8 @@ def call_request(body: CreateCall | CreateStreamCall) -> domain.CreateCall:
         time_limit_s=float(body.time_limit),
         record=body.record,
         recording_channels=body.recording_channels,
+        transcribe=body.transcribe,
+        transcription_language=body.transcription_language,
         machine_detection=body.machine_detection,
         send_digits=body.send_digits,
         caller_name=body.caller_name,
@@ -213,6 +258,8 @@ def _live_update(body: UpdateLiveCall) -> LiveUpdate:
         listen_status=body.listen_status,
         recording=body.record.action if body.record else None,
         recording_channels=body.record.channels if body.record else "dual",
+        transcription=body.transcribe.action if body.transcribe else None,
+        transcription_language=body.transcribe.language if body.transcribe else "en-IN",
         digits=body.dtmf.digits if body.dtmf else None,
         digits_party=body.dtmf.party if body.dtmf else "a",
         transfer=_transfer(transfer) if transfer is not None else None,

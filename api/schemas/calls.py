@@ -23,13 +23,20 @@ from api.schemas.common import (
 from api.schemas.forms import Callee, QueryAddress, StreamRate, StreamUrl, WebUrl
 from api.schemas.model import ModelFields, model_errors
 from api.schemas.streams import StreamFields
-from api.schemas.verbs import Verb, check_names
+from api.schemas.verbs import HeardLanguage, Verb, check_names
 from callcontrol.errors import FieldError
 from callcontrol.instructions.verbs import unreachable_errors, verb_errors
 from callcontrol.numbers.binding import BINDING_URLS
 from media.streams import StreamSetupError, choose_stream
 
-__all__ = ["CallList", "CallObject", "CreateCall", "CreateStreamCall", "TraceObject"]
+__all__ = [
+    "CallList",
+    "CallObject",
+    "CallTranscriptObject",
+    "CreateCall",
+    "CreateStreamCall",
+    "TraceObject",
+]
 
 
 MAX_HEADERS = 20
@@ -104,6 +111,8 @@ class CallFields(StreamFields):
     ] = "off"
     record: bool = False
     recording_channels: Literal["mono", "dual"] = "dual"
+    transcribe: Annotated[bool, Field(description="Once answered; needs a recogniser.")] = False
+    transcription_language: HeardLanguage = "en-IN"
     send_digits: (
         Annotated[Digits, Field(description="Played after the answer; w waits 0.5 s, W 1 s.")] | None
     ) = None
@@ -329,6 +338,22 @@ class CallObject(ResponseModel):
     ]
     quality: QualityObject | None
     tag: str | None
+
+
+class SentenceObject(ResponseModel):
+    """One sentence; times count from the answer."""
+
+    speaker: Annotated[Literal["a", "b"], Field(description="a: the first party; b: any other.")]
+    text: str
+    start_ms: int
+    end_ms: int | None
+
+
+class CallTranscriptObject(ResponseModel):
+    """Sentences of a transcribed call so far."""
+
+    call_sid: str
+    sentences: list[SentenceObject]
 
 
 class TraceMessage(ResponseModel):

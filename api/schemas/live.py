@@ -9,11 +9,12 @@ from api.schemas.base import RequestModel
 from api.schemas.calls import MAX_TIME_LIMIT_S, MAX_TIMEOUT_S, MIN_TIMEOUT_S, InviteHeaders
 from api.schemas.common import Digits
 from api.schemas.forms import Callee, WebUrl
+from api.schemas.verbs import HeardLanguage
 from callcontrol.e164 import MAX_NUMBER_CHARS
 from callcontrol.egress.url_policy import WEB_SCHEMES
 from callcontrol.errors import FieldError
 
-__all__ = ["LiveDigits", "LiveRecording", "LiveTransfer", "UpdateLiveCall"]
+__all__ = ["LiveDigits", "LiveRecording", "LiveTranscription", "LiveTransfer", "UpdateLiveCall"]
 
 PartyName = Literal["a", "b"]
 
@@ -23,6 +24,13 @@ class LiveRecording(RequestModel):
 
     action: Literal["start", "stop", "pause", "resume"]
     channels: Annotated[Literal["mono", "dual"], Field(description="With start.")] = "dual"
+
+
+class LiveTranscription(RequestModel):
+    """Begin or end the transcription of the call."""
+
+    action: Literal["start", "stop"]
+    language: Annotated[HeardLanguage, Field(description="With start.")] = "en-IN"
 
 
 class LiveDigits(RequestModel):
@@ -47,6 +55,7 @@ _ORDERS = (
     "mute_status",
     "listen_status",
     "record",
+    "transcribe",
     "dtmf",
     "transfer",
     "time_limit",
@@ -89,6 +98,7 @@ class UpdateLiveCall(RequestModel):
         | None
     ) = None
     record: LiveRecording | None = None
+    transcribe: LiveTranscription | None = None
     dtmf: LiveDigits | None = None
     transfer: LiveTransfer | None = None
     time_limit: (

@@ -32,6 +32,7 @@ __all__ = [
     "Redirect",
     "SendDigits",
     "Stream",
+    "Transcribe",
     "Verb",
     "check_names",
 ]
@@ -41,6 +42,10 @@ Loop = Annotated[int, Field(ge=1, le=100, description="How often.")]
 Wait = Annotated[float, Field(ge=1, le=60, description="Seconds.")]
 Method = Literal["POST", "GET"]
 ActionUrl = Annotated[WebUrl, Field(description="Asked what follows, and told what came of this.")]
+HeardLanguage = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}$", description="Of speech; default en-IN."),
+]
 RoomName = Annotated[str, Field(min_length=1, max_length=128)]
 Members = Annotated[int, Field(ge=2, le=40)]
 
@@ -155,15 +160,7 @@ class Gather(RequestModel):
         ]
         | None
     ) = None
-    language: (
-        Annotated[
-            str,
-            Field(
-                pattern=r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}$", description="Of speech; default en-IN."
-            ),
-        ]
-        | None
-    ) = None
+    language: HeardLanguage | None = None
 
 
 class Record(RequestModel):
@@ -178,6 +175,14 @@ class Record(RequestModel):
     beep: bool = True
     action_url: ActionUrl | None = None
     action_method: Method | None = None
+
+
+class Transcribe(RequestModel):
+    """Begin or end the transcription of the call, and go on with the next verb."""
+
+    verb: Literal["transcribe"]
+    action: Literal["start", "stop"] = "start"
+    language: HeardLanguage | None = None
 
 
 class ConferenceFields(RequestModel):
@@ -280,6 +285,7 @@ Verb = Annotated[
     | Annotated[Pause, Tag("<pause>")]
     | Annotated[Gather, Tag("<gather>")]
     | Annotated[Record, Tag("<record>")]
+    | Annotated[Transcribe, Tag("<transcribe>")]
     | Annotated[Dial, Tag("<dial>")]
     | Annotated[Conference, Tag("<conference>")]
     | Annotated[Stream, Tag("<stream>")]

@@ -1,4 +1,4 @@
-"""Transcripts of calls with voice agents: limits, and numbering of segments."""
+"""Transcripts of calls, and of conversations with voice agents: limits, and numbering of segments."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,12 +17,16 @@ MAX_CHARACTERS: Final = 500_000
 
 _COUNT: Final = "segments"
 _CHARACTERS: Final = "segment_characters"
+_PARTIES: Final = "party_segments"
+
+AGENT_ROLES: Final = frozenset({"agent", "user"})
+"""Roles of a conversation with an agent; others are parties of a call that is transcribed."""
 
 
 def segments_of(record: CallRecord) -> int:
-    """Number of segments in the transcript of a call."""
+    """Number of segments in the conversation of a call with an agent."""
     details: Mapping[str, Any] = record.details or {}
-    return int(details.get(_COUNT, 0))
+    return int(details.get(_COUNT, 0)) - int(details.get(_PARTIES, 0))
 
 
 def count_segment(record: CallRecord, segment: TranscriptSegment) -> int | None:
@@ -32,11 +36,13 @@ def count_segment(record: CallRecord, segment: TranscriptSegment) -> int | None:
     The record counts them, so that any process that has the record knows if the transcript is empty.
     """
     details: Mapping[str, Any] = record.details or {}
-    number = segments_of(record)
+    number = int(details.get(_COUNT, 0))
     characters = int(details.get(_CHARACTERS, 0)) + len(segment.text)
     if number >= MAX_SEGMENTS or characters > MAX_CHARACTERS:
         return None
-    record.details = {**details, _COUNT: number + 1, _CHARACTERS: characters}
+    parties = int(details.get(_PARTIES, 0)) + (segment.role not in AGENT_ROLES)
+    counted = {_COUNT: number + 1, _CHARACTERS: characters, **({_PARTIES: parties} if parties else {})}
+    record.details = {**details, **counted}
     return number
 
 

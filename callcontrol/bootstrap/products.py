@@ -9,6 +9,7 @@ from callcontrol.calls.plan import (
     Announce,
     Answer,
     ChangeRecording,
+    ChangeTranscription,
     Dial,
     Gather,
     JoinConference,
@@ -34,6 +35,7 @@ from callcontrol.calls.steps.base import (
     RecordingStep,
     RingStep,
     StepMakers,
+    TranscriptionStep,
 )
 from callcontrol.calls.steps.bridge import DialStep
 from callcontrol.calls.steps.conference import ConferenceStep
@@ -52,6 +54,7 @@ PRODUCTS: Final = Products(MASKING, OTP, ASSISTANT)
 STEPS: Final[StepMakers] = {
     Annotate: AnnotateStep,
     ChangeRecording: RecordingStep,
+    ChangeTranscription: TranscriptionStep,
     TransferParty: TransferStep,
     Answer: lambda call, _: AnswerStep(call),
     Play: PlayStep,

@@ -8,7 +8,7 @@ and agent streams are state machines of their own (``leg``, ``dialer``, ``steps.
 """
 
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from enum import IntEnum, auto
@@ -18,16 +18,22 @@ from typing import Any, Final
 from callcontrol.calls.charges import CallCharges, Rates
 from callcontrol.calls.dialer import Ending, FailoverState, GatewayFailover
 from callcontrol.calls.effects import Effect
-from callcontrol.calls.effects.agent import TellAgentError
 from callcontrol.calls.effects.media import DetectMachine
 from callcontrol.calls.effects.records import Arm, Disarm, Finish, Save
 from callcontrol.calls.events import Event
 from callcontrol.calls.events.agent import AgentTransfer
 from callcontrol.calls.events.answers import ReserveExtended, ReserveRefused, Timer, TimerFired
-from callcontrol.calls.events.commands import LiveCommand, RedirectRequested
+from callcontrol.calls.events.commands import RedirectRequested
 from callcontrol.calls.events.instructions import InstructionsFailed, InstructionsReceived
 from callcontrol.calls.events.legs import LegEnded, LegProgress, MediaConnected, OfferTaken
-from callcontrol.calls.events.media import DigitReceived, DigitsSent, MessageEnded, RecordingEnded
+from callcontrol.calls.events.media import (
+    DigitReceived,
+    DigitsSent,
+    MessageEnded,
+    RecordingEnded,
+    SentenceHeard,
+    TranscriptionEnded,
+)
 from callcontrol.calls.events.transfers import (
     JoinRequested,
     ReplacementCalled,
@@ -49,6 +55,7 @@ from callcontrol.calls.records.end import ending_of, write_end
 from callcontrol.calls.steps.agent_stream import AgentStep
 from callcontrol.calls.steps.base import DtmfTypeAhead, RunningStep, StepMakers
 from callcontrol.calls.steps.webhook import CallWebhooks
+from callcontrol.calls.transcription import CallTranscription
 from callcontrol.calls.transfers.manager import CallTransfers
 from callcontrol.clock import WallClock
 from callcontrol.ids import A_LEG, LegId, stream_sid
@@ -121,7 +128,7 @@ class CallMachine(Machine[CallState]):
         self._stream_count = 0
         self._request_count = 0
         self._step: RunningStep | None = None
-        self._last_ending: Ending | None = None
+        self.last_ending: Ending | None = None
         self._failover: GatewayFailover | None = None
         self._ending: Ending | None = None
         self._transfers: CallTransfers | None = None
@@ -152,6 +159,11 @@ class CallMachine(Machine[CallState]):
         return CallMessages(self.record)
 
     @cached_property
+    def transcription(self) -> CallTranscription:
+        """The transcription of the call."""
+        return CallTranscription(self._parts)
+
+    @cached_property
     def keys(self) -> DtmfTypeAhead:
         """The keys that the first party pressed ahead."""
         return DtmfTypeAhead()
@@ -174,8 +186,12 @@ class CallMachine(Machine[CallState]):
 
     @property
     def finished(self) -> bool:
-        """True after the call has ended and none of its recordings or messages is pending."""
-        return self.state is CallState.ENDED and not self.recording.pending and not self.messages.pending
+        """True after the call has ended and no recording, message or sentence of it is pending."""
+        return self.state is CallState.ENDED and not self._waits_for_media
+
+    @property
+    def _waits_for_media(self) -> bool:
+        return self.recording.pending or self.messages.pending or self.transcription.pending
 
     def start_inbound(self, now: float) -> list[Effect]:
         """Start with a caller whose INVITE is pending; the record was inserted as initiated."""
@@ -207,8 +223,7 @@ class CallMachine(Machine[CallState]):
         """Set another time limit, counted from the answer; a limit that has passed ends the call at once."""
         self.plan = replace(self.plan, time_limit_s=limit_s)
         self._limit_ordered = True
-        left_s = self.ordered_time_s
-        if left_s is not None:
+        if (left_s := self.ordered_time_s) is not None:
             yield Arm(Timer.TIME_LIMIT, left_s)
 
     @property
@@ -308,7 +323,7 @@ class CallMachine(Machine[CallState]):
             if leg.over:
                 self.stop_charging(leg.id)
         self.set_next_steps(steps)
-        self._last_ending = None
+        self.last_ending = None
         yield from self._next()
 
     def make_inbound_leg(self) -> InboundLeg:
@@ -398,9 +413,6 @@ class CallMachine(Machine[CallState]):
         else:
             yield from self.forward(event)
 
-    def _command(self, command: LiveCommand) -> Iterator[Effect]:
-        yield from control.handle(self._parts, command)
-
     def is_transfer(self, event: LegEnded) -> bool:
         """Return True for the BYE of a party that has transferred the other: it does not end the call."""
         return self._transfers is not None and self._transfers.claims(event)
@@ -408,17 +420,6 @@ class CallMachine(Machine[CallState]):
     def _stop_transfers(self) -> Iterator[Effect]:
         if self._transfers is not None:
             yield from self._transfers.stop()
-
-    def _agent_transfer(self, event: AgentTransfer) -> Iterator[Effect]:
-        """Handle an agent's request to transfer its party; refused while the party itself transfers."""
-        if self.transfers.busy:
-            yield TellAgentError("invalid_command", "the party is being transferred", "transfer")
-        else:
-            yield from self.forward(event)
-
-    def _digits_sent(self, event: DigitsSent) -> Iterator[Effect]:
-        if not event.by_api:
-            yield from self.forward(event)
 
     def _timer(self, event: TimerFired) -> Iterator[Effect]:
         if event.timer is Timer.TIME_LIMIT:
@@ -433,15 +434,16 @@ class CallMachine(Machine[CallState]):
         yield from self.forward(event)
 
     def _afterwards(self, event: Event) -> Iterator[Effect]:
-        """Handle the only events that matter after the end: those of the recording and of a message."""
+        """Handle what matters after the end: the recording, a message, and the parties' last words."""
         match event:
-            case RecordingEnded():
-                yield from self.recording.ended(event)
+            case RecordingEnded() | SentenceHeard() | TranscriptionEnded():
+                yield from self._dispatch(event)
             case MessageEnded():
                 yield from self.messages.ended(event)
             case TimerFired(Timer.RECORDING):
                 yield from self.recording.give_up()
                 self.messages.give_up()
+                self.transcription.give_up()
             case _:
                 return
         if self.finished:
@@ -455,15 +457,17 @@ class CallMachine(Machine[CallState]):
             if self._step.successor is not None:
                 self._step = self._step.successor
                 continue
-            self._last_ending = self._step.ending
+            self.last_ending = self._step.ending
             yield from self._next()
+        if "transcription" in self.__dict__:
+            yield from self.transcription.follow(self.legs)
 
     def _next(self) -> Iterator[Effect]:
         """Begin the next step; end the call after the last one, or when the first party is not there."""
         if not self._steps or self.a_leg.over:
-            yield from self.end(self._last_ending or Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "system"))
+            yield from self.end(self.last_ending or Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "system"))
             return
-        if self._last_ending is not None and self._failover is not None and not self.a_leg.up:
+        if self.last_ending is not None and self._failover is not None and not self.a_leg.up:
             self._step = None  # the agent failed while the party rings: the answer begins the next step
             return
         yield from self._stop_transfers()  # the transfer's party has left
@@ -488,12 +492,6 @@ class CallMachine(Machine[CallState]):
             yield effect
         else:
             yield from self.end(Ending(CallStatus.COMPLETED, BALANCE_EXHAUSTED, "system"))
-
-    def _extended(self, event: ReserveExtended) -> Iterator[Effect]:
-        yield self._charges.extended(event.total_paise, self._now)
-
-    def _not_extended(self, _: ReserveRefused) -> Iterator[Effect]:
-        yield self._charges.refused(self._now)
 
     # --- the status -----------------------------------------------------------------------------------------
 
@@ -527,6 +525,8 @@ class CallMachine(Machine[CallState]):
             yield from self.recording.start(self._a_id, self.plan.recording_channels)
         if self.plan.machine_detection != "off":
             yield DetectMachine(self._a_id)
+        if self.plan.transcribe is not None:
+            self.transcription.start(self.plan.transcribe)
 
     def end(self, ending: Ending) -> Iterator[Effect]:
         """End all parts of the call that are not over, with one reason."""
@@ -554,22 +554,24 @@ class CallMachine(Machine[CallState]):
         self.progress.ended(ending, self._now)
         record.bill_duration_sec = self._charges.billed_s(self._a_id, self._now)
         yield Finish(self._charges.meter.charge_paise(self._now))
-        if self.recording.pending or self.messages.pending:
+        if self._waits_for_media:
             yield Arm(Timer.RECORDING, RECORDING_LIMIT_S)
 
 
-_HANDLERS: Final[dict[type[Event], Callable[[CallMachine, Any], Iterator[Effect]]]] = {
+_HANDLERS: Final[dict[type[Event], Callable[[CallMachine, Any], Iterable[Effect]]]] = {
     **LEG_HANDLERS,
-    **dict.fromkeys(control.COMMANDS, CallMachine._command),
-    DigitsSent: CallMachine._digits_sent,
+    **dict.fromkeys(control.COMMANDS, lambda call, command: control.handle(call._parts, command)),
+    DigitsSent: lambda call, event: () if event.by_api else call.forward(event),
     OfferTaken: CallMachine._offer_taken,
     MediaConnected: CallMachine._connected,
-    AgentTransfer: CallMachine._agent_transfer,
+    AgentTransfer: lambda call, event: call.transfers.agent_requested(event),
     TimerFired: CallMachine._timer,
     RecordingEnded: lambda call, event: call.recording.ended(event),
     MessageEnded: CallMachine._message_ended,
-    ReserveExtended: CallMachine._extended,
-    ReserveRefused: CallMachine._not_extended,
+    SentenceHeard: lambda call, event: call.transcription.heard(event),
+    TranscriptionEnded: lambda call, event: call.transcription.ended(event),
+    ReserveExtended: lambda call, event: [call._charges.extended(event.total_paise, call.now_s)],
+    ReserveRefused: lambda call, _: [call._charges.refused(call.now_s)],
     RedirectRequested: lambda call, event: call.webhooks.requested(event),
     InstructionsReceived: lambda call, event: call.webhooks.received(event),
     InstructionsFailed: lambda call, event: call.webhooks.failed(event),

@@ -21,8 +21,14 @@ from sip.values import frozen
 FALLBACK_EVENT: Final = "call.fallback"
 """Event of the request to a fallback URL."""
 
+STREAMED_EVENT: Final = "call.streamed"
+"""Event of the request behind a voice agent or a speech model."""
+
 DEFAULT_MISSED_CALL_S: Final = 30.0
 DEFAULT_TIME_LIMIT_S: Final = 14_400.0
+
+USUAL_LANGUAGE: Final = "en-IN"
+"""Language of what is to be recognised, where none is named."""
 
 WebhookMethod = Literal["POST", "GET"]
 
@@ -148,6 +154,20 @@ class ChangeRecording(Step):
     """Start, stop, pause or resume the recording of the call; without effect where that is impossible."""
 
     action: RecordingAction
+
+
+@frozen
+class ChangeTranscription(Step):
+    """
+    Begin to transcribe the call in ``language``, or transcribe it no more without one.
+
+    Sentences are also sent to ``hook_url``, in jambonz's form. A step that ``waits`` lasts until the call
+    ends or goes on with other steps, and ends the transcription then.
+    """
+
+    language: str | None
+    hook_url: str | None = None
+    waits: bool = False
 
 
 @frozen
@@ -284,7 +304,7 @@ class Plan:
 
     ``dial`` is the party that an outbound call begins with; None for an inbound call. ``time_limit_s`` counts
     from the answer. ``machine_detection`` reports who answered an outbound call; with ``hangup`` a machine
-    ends the call.
+    ends the call. An answered call is transcribed in the language ``transcribe``, if that is given.
     """
 
     steps: tuple[Step, ...]
@@ -293,6 +313,7 @@ class Plan:
     recording_channels: int = 2
     time_limit_s: float = DEFAULT_TIME_LIMIT_S
     machine_detection: MachineDetection = "off"
+    transcribe: str | None = None
 
     @property
     def answers(self) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 
 from callcontrol.calls.plan import (
     DEFAULT_TIME_LIMIT_S,
+    USUAL_LANGUAGE,
     MachineDetection,
     Step,
     WebhookFormat,
@@ -63,6 +64,8 @@ class CreateCall:
     time_limit_s: float = DEFAULT_TIME_LIMIT_S
     record: bool = False
     recording_channels: RecordingChannels = "dual"
+    transcribe: bool = False
+    transcription_language: str = USUAL_LANGUAGE
     machine_detection: MachineDetection = "off"
     send_digits: str | None = None
     caller_name: str | None = None

@@ -60,6 +60,7 @@ def plan_of(request: CreateCall, rules: VerbRules) -> Plan:
         recording_channels=1 if request.recording_channels == "mono" else 2,
         time_limit_s=request.time_limit_s,
         machine_detection=request.machine_detection,
+        transcribe=request.transcription_language if request.transcribe else None,
     )
 
 

@@ -2,7 +2,12 @@
 
 from typing import Final
 
-from callcontrol.calls.events.commands import RedirectRequested, StepsRequested, TransferCommand
+from callcontrol.calls.events.commands import (
+    RedirectRequested,
+    StepsRequested,
+    TranscriptionRequested,
+    TransferCommand,
+)
 from callcontrol.calls.plan import Plan
 from callcontrol.calls.product import BoundCall, InboundPlan, ProductPolicy
 from callcontrol.masking.calls import PRODUCT, masked_details, masked_event, masked_object
@@ -26,7 +31,7 @@ MASKING: Final = ProductPolicy(
     name=PRODUCT,
     may_transfer=False,
     passes_headers=False,
-    refused_commands=(TransferCommand, RedirectRequested, StepsRequested),
+    refused_commands=(TransferCommand, RedirectRequested, StepsRequested, TranscriptionRequested),
     refused_because="the call is masked: its two parties are the only ones it has",
     event_name=masked_event,
     shape=masked_object,

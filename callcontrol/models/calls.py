@@ -155,12 +155,12 @@ class CallRecord:
 @frozen
 class TranscriptSegment:
     """
-    Utterance on a call, by its agent or by the party that talks with it.
+    Utterance on a call: by its agent or the ``user`` that talks with it, or by the party of a leg.
 
     Times are in milliseconds from the answer of the call. ``text`` may be private: ``repr`` omits it.
     """
 
-    role: Literal["agent", "user"]
+    role: Literal["agent", "user", "a", "b"]
     text: str = field(repr=False)
     start_ms: int
     end_ms: int | None = None

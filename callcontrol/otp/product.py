@@ -9,6 +9,7 @@ from callcontrol.calls.events.commands import (
     RecordingRequested,
     RedirectRequested,
     StepsRequested,
+    TranscriptionRequested,
     TransferCommand,
 )
 from callcontrol.calls.product import ProductPolicy
@@ -82,6 +83,7 @@ OTP: Final = ProductPolicy(
     name=PRODUCT,
     refused_commands=(
         RecordingRequested,
+        TranscriptionRequested,
         ListenRequested,
         TransferCommand,
         RedirectRequested,

@@ -8,7 +8,7 @@ from media.aio.recording import Recording
 from media.aio.speech import EspeakSynthesizer
 from media.aio.srtp import make_srtp_keys, retire_srtp_key
 from media.aio.stream import RtpStream
-from media.aio.tap import AgentTap
+from media.aio.tap import AgentTap, FrameListener
 
 __all__ = [
     "ActiveTalker",
@@ -16,6 +16,7 @@ __all__ = [
     "Conference",
     "ConferenceEvent",
     "EspeakSynthesizer",
+    "FrameListener",
     "MediaEngine",
     "MemberLeft",
     "Recording",

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import aiohttp
 
+from media.audio.circuit_breaker import BreakerState, CircuitBreaker
 from media.audio.recognition import Heard, RecognizerServer, SessionRefused, make_recognizer_dialect
 
 _LOGGER = logging.getLogger(__name__)
@@ -17,15 +19,23 @@ _LOGGER = logging.getLogger(__name__)
 _MAX_WAITING_BYTES = 5 * 16_000 * 2
 _MAX_MESSAGE_BYTES = 256 * 1024
 _MAX_UNREADABLE = 20
-# An hour of speech has fewer.
+# A server sends fewer, however long it listens.
 _MAX_MESSAGES = 20_000
+_MAX_MESSAGES_PER_S = 10
 # While the party talks and no words are known, the listener is told of it again and again, up to a limit.
 _TALKING_S = 1.0
 _MAX_TALKING_S = 60.0
 _CLOSE_TIMEOUT_S = 2.0
+_LAST_WORDS_S = 2.0
+# A server that is silent for so long, and neither fails nor misses the heartbeats, works.
+_PROVEN_S = 20.0
+_SERVER_ERROR = 500
 
-OUTCOMES = ("connected", "unreachable", "refused", "broken")
-"""Outcomes of connections; a `broken` one was `connected` before."""
+OUTCOMES = ("connected", "unreachable", "refused", "broken", "skipped")
+"""Outcomes of connections; a `broken` one was `connected` before, a `skipped` one not made at all."""
+
+STATES = tuple(state.name.lower() for state in BreakerState)
+"""States of the circuit breaker of a recogniser."""
 
 
 class Recognizer:
@@ -34,10 +44,14 @@ class Recognizer:
 
     Attributes:
         outcomes: Number of connections, by outcome.
+        breaker: Decides if the server is asked.
+        changes: Number of changes of the circuit breaker, by the new state.
     """
 
     def __init__(self, server: RecognizerServer) -> None:
         self.outcomes: Counter[str] = Counter(dict.fromkeys(OUTCOMES, 0))
+        self.breaker = CircuitBreaker()
+        self.changes: Counter[str] = Counter(dict.fromkeys(STATES, 0))
         self.server = server
         self._session: aiohttp.ClientSession | None = None
         self._open: set[Recognition] = set()
@@ -52,7 +66,8 @@ class Recognizer:
         """
         Begin to listen to 16-bit mono samples; `on_failed` is called with the reason if it ends by itself.
 
-        Nothing is called after `Recognition.stop`.
+        That is at once, in the loop's next iteration, while the circuit breaker is open. Nothing is called
+        after `Recognition.stop`.
         """
         if self._session is None:
             self._session = aiohttp.ClientSession(trust_env=False)
@@ -60,6 +75,38 @@ class Recognizer:
         self._open.add(recognition)
         recognition.task.add_done_callback(lambda _: self._open.discard(recognition))
         return recognition
+
+    def allows(self) -> bool:
+        """Return True if the server may be asked."""
+        with self._watched():
+            return self.breaker.allows(asyncio.get_running_loop().time())
+
+    def report(self, works: bool | None) -> None:
+        """Report what a connection has shown of the server; None for nothing."""
+        with self._watched():
+            if works is None:
+                self.breaker.abandoned()
+            elif works:
+                self.breaker.answered()
+            else:
+                self.breaker.failed(asyncio.get_running_loop().time())
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Count and log a change of the circuit breaker."""
+        before = self.breaker.state
+        yield
+        now = self.breaker.state
+        if now is before:
+            return
+        self.changes[now.name.lower()] += 1
+        match now:
+            case BreakerState.OPEN:
+                _LOGGER.warning("the recogniser fails: it is left alone for %.1f s", self.breaker.cooldown_s)
+            case BreakerState.HALF_OPEN:
+                _LOGGER.info("the recogniser is tried by one party")
+            case BreakerState.CLOSED:
+                _LOGGER.info("the recogniser works again")
 
     async def close(self) -> None:
         """End all connections."""
@@ -93,11 +140,15 @@ class Recognition:
         self._waiting_bytes = 0
         self._more = asyncio.Event()
         self._stopped = False
+        self._finishing = False
+        self._proven = False
+        self._on_ended: Callable[[], None] | None = None
+        self._overdue: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.task = asyncio.create_task(self._run())
 
     def feed(self, pcm: bytes) -> None:
         """Send audio; the oldest is dropped while the server takes none."""
-        if self._stopped:
+        if self._stopped or self._finishing:
             return
         self._waiting.append(pcm)
         self._waiting_bytes += len(pcm)
@@ -105,40 +156,94 @@ class Recognition:
             self._waiting_bytes -= len(self._waiting.popleft())
         self._more.set()
 
+    def finish(self, on_ended: Callable[[], None]) -> None:
+        """
+        End the connection when the words of the audio so far have come; then call `on_ended`.
+
+        The words are waited for no longer than 2 s. `on_failed` is not called any more.
+        """
+        self._finishing, self._on_ended = True, on_ended
+        self._limit(_LAST_WORDS_S)
+        if self.task.done():
+            self._ended()
+
     def stop(self) -> None:
         """End the connection; nothing more is reported. Idempotent."""
         if not self._stopped:
             self._stopped = True
-            self._more.set()
+            self._limit(_CLOSE_TIMEOUT_S)
+
+    def _limit(self, rest_s: float) -> None:
+        """End the sending, and the connection after this time: the server may take nothing any more."""
+        self._more.set()
+        if not self.task.done():
+            asyncio.get_running_loop().call_later(rest_s, _settle, self._overdue)
 
     async def _run(self) -> None:
-        outcomes = self._recognizer.outcomes
+        try:
+            if self._recognizer.allows():
+                await self._serve()
+            else:
+                self._recognizer.outcomes["skipped"] += 1
+                self._fail("")
+        finally:
+            self._ended()
+
+    def _ended(self) -> None:
+        on_ended, self._on_ended = self._on_ended, None
+        if on_ended is not None and not self._stopped:
+            on_ended()
+
+    async def _serve(self) -> None:
+        """Connect and talk to the server, and report what that has shown of it."""
+        outcomes, works = self._recognizer.outcomes, None
         try:
             socket = await self._connected()
+            outcomes["connected"] += 1
+            problem = await self._talk(socket)
+            if problem is not None:
+                works = False
+                outcomes["broken"] += 1
+                self._fail(problem)
         except aiohttp.WSServerHandshakeError as error:
+            works = error.status < _SERVER_ERROR
             outcomes["refused"] += 1
             self._fail(f"answered with status {error.status}")
-            return
         except (aiohttp.ClientError, OSError, ValueError, TimeoutError) as error:
+            works = False
             outcomes["unreachable"] += 1
             self._fail(f"cannot be reached: {type(error).__name__}")
-            return
-        outcomes["connected"] += 1
+        finally:
+            self._recognizer.report(works)
+
+    async def _talk(self, socket: aiohttp.ClientWebSocketResponse) -> str | None:
+        """Send audio and read words until either ends; return the reason if that was not wanted."""
         problem = ""
         sending = asyncio.create_task(self._send(socket))
         reading = asyncio.create_task(self._read(socket))
+        proof = asyncio.get_running_loop().call_later(_PROVEN_S, self._prove)
         try:
-            await asyncio.wait((sending, reading), return_when=asyncio.FIRST_COMPLETED)
+            ends = (sending, reading, self._overdue)
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            if self._finishing and not self._stopped and not self._dialect.settled:
+                await asyncio.wait((reading, self._overdue), return_when=asyncio.FIRST_COMPLETED)
         finally:
+            proof.cancel()
             for task in (sending, reading):
                 task.cancel()
             for result in await asyncio.gather(sending, reading, return_exceptions=True):
                 if isinstance(result, SessionRefused):
                     problem = f"reported {result}"
             await socket.close()
-        if not self._stopped:
-            outcomes["broken"] += 1
-            self._fail(problem or f"ended the connection with {socket.close_code}")
+        if self._stopped or self._finishing:
+            return None
+        return problem or f"ended the connection with {socket.close_code}"
+
+    def _prove(self) -> None:
+        """Report that the server works, once: a long connection must not keep others from trying it."""
+        if not self._proven:
+            self._proven = True
+            self._recognizer.report(True)
 
     async def _connected(self) -> aiohttp.ClientWebSocketResponse:
         async with asyncio.timeout(self._recognizer.server.connect_timeout_s):
@@ -155,23 +260,29 @@ class Recognition:
         try:
             await _write(socket, dialect.opening())
             while not self._stopped:
-                while self._waiting:
+                while self._waiting and not self._stopped:
                     pcm = self._waiting.popleft()
                     self._waiting_bytes -= len(pcm)
                     await _write(socket, dialect.audio(pcm))
                     self._tell_of_talking(len(pcm))
+                if self._finishing:
+                    break
                 self._more.clear()
                 await self._more.wait()
             async with asyncio.timeout(_CLOSE_TIMEOUT_S):
+                if not self._stopped:
+                    await _write(socket, dialect.flush())
                 await _write(socket, dialect.closing())
         except (ConnectionError, TimeoutError):
             return
 
     async def _read(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         unreadable = count = 0
+        loop = asyncio.get_running_loop()
+        began = loop.time()
         async for message in socket:
             count += 1
-            if count > _MAX_MESSAGES:
+            if count > _MAX_MESSAGES + _MAX_MESSAGES_PER_S * (loop.time() - began):
                 return
             if message.type is not aiohttp.WSMsgType.TEXT:
                 continue
@@ -183,7 +294,11 @@ class Recognition:
                     return
                 continue
             if heard is not None and not self._stopped:
+                if heard.final:
+                    self._prove()
                 self._on_heard(heard)
+            if self._finishing and self._dialect.settled:
+                return
 
     def _tell_of_talking(self, size_bytes: int) -> None:
         """Report that the party still talks, which a server says only at the beginning and the end."""
@@ -198,10 +313,11 @@ class Recognition:
             self._on_heard(Heard("", final=False))
 
     def _fail(self, problem: str) -> None:
-        if not self._stopped:
+        if not self._stopped and not self._finishing:
             self._stopped = True
-            _LOGGER.warning("speech is not recognised: the server %s", problem)
-            self._on_failed(problem)
+            if problem:
+                _LOGGER.warning("speech is not recognised: the server %s", problem)
+            self._on_failed(problem or "it is left alone after failures")
 
 
 async def _write(socket: aiohttp.ClientWebSocketResponse, message: bytes | str | None) -> None:
@@ -209,3 +325,8 @@ async def _write(socket: aiohttp.ClientWebSocketResponse, message: bytes | str |
         await socket.send_str(message)
     elif message is not None:
         await socket.send_bytes(message)
+
+
+def _settle(overdue: asyncio.Future[None]) -> None:
+    if not overdue.done():
+        overdue.set_result(None)

@@ -10,7 +10,7 @@ from media import _engine
 from media.aio.detection import Detection, decode_detection
 from media.aio.playback import Playbacks
 from media.aio.recording import Recording, natural_rate
-from media.aio.tap import AgentTap
+from media.aio.tap import AgentTap, FrameListener
 from media.audio import Clip
 from media.errors import DtmfUnavailable, InvalidMedia, MediaError, StreamClosed
 from media.types import (
@@ -68,6 +68,7 @@ class RtpStream:
         self._recording: Recording | None = None
         self._texts: dict[int, str] = {}
         self._marks: dict[int, AgentTap] = {}
+        self._listeners: tuple[FrameListener, ...] = ()
 
     @property
     def engine(self) -> MediaEngine:
@@ -284,6 +285,24 @@ class RtpStream:
         self._tap = tap
         return tap
 
+    def listen(
+        self, on_frames: Callable[[bytes], None], *, sample_rate: Literal[8000, 16000] = 8000
+    ) -> FrameListener:
+        """
+        Pass on what is received, beside a tap and other listeners; silence while the far end is muted.
+
+        Raises:
+            StreamClosed: The stream was closed.
+        """
+        self._check_open()
+        native = self.native.listen(sample_rate)
+        if native is None:
+            raise StreamClosed("the stream was closed")
+        listener = FrameListener(self, native, sample_rate)
+        self._engine.watch_tap(listener.id, on_frames)
+        self._listeners += (listener,)
+        return listener
+
     def stats(self) -> StreamStats:
         """Return the current metrics; the final ones after the stream was closed."""
         if self._final is not None:
@@ -308,6 +327,8 @@ class RtpStream:
         self._closed = True
         if self._tap is not None:
             self._tap.close()
+        for listener in self._listeners:
+            listener.close()
         self._engine.forget_stream(self.native.id)
         self.playbacks.abandon()
         self.native.close()
@@ -367,6 +388,11 @@ class RtpStream:
         self._engine.forget_tap(tap.native.sent_id)
         if self._tap is tap:
             self._tap = None
+
+    def forget_listener(self, listener: FrameListener) -> None:
+        """Remove a closed listener."""
+        self._engine.forget_tap(listener.id)
+        self._listeners = tuple(other for other in self._listeners if other is not listener)
 
     def _check_open(self) -> None:
         if self._closed:

@@ -1,4 +1,4 @@
-"""The agent's end of a stream."""
+"""The agent's end of a stream, and listeners to what it receives."""
 
 from __future__ import annotations
 
@@ -114,3 +114,25 @@ class AgentTap:
         if not self._overflowing:
             self._overflowing = True
             self._stream.tell(PlayoutOverflow(max(1, round(dropped_ms))))
+
+
+class FrameListener:
+    """
+    A listener to what a stream receives, in frames of 100 ms of 16-bit samples.
+
+    It leaves everything else of the stream as it is. Created by `RtpStream.listen`.
+
+    Attributes:
+        sample_rate: Rate of the samples.
+    """
+
+    def __init__(self, stream: RtpStream, native: _engine.FrameListener, sample_rate: int) -> None:
+        self.id = native.id
+        self.sample_rate = sample_rate
+        self._native = native
+        self._stream = stream
+
+    def close(self) -> None:
+        """Listen no more. Idempotent, and harmless when the stream was closed."""
+        self._stream.forget_listener(self)
+        self._native.close()

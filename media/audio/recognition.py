@@ -93,6 +93,11 @@ class RecognizerDialect(Protocol):
 
     speaking: bool
 
+    @property
+    def settled(self) -> bool:
+        """True when no words are due after the end of the audio; the server need not be waited for."""
+        ...
+
     def url(self) -> str:
         """Return the address with the parameters of the session."""
         ...
@@ -107,6 +112,10 @@ class RecognizerDialect(Protocol):
 
     def audio(self, pcm: bytes) -> bytes | str | None:
         """Return the message with 16-bit mono samples, None while too few wait."""
+        ...
+
+    def flush(self) -> str | None:
+        """Return the message that ends an utterance which the end of the audio cut off."""
         ...
 
     def closing(self) -> str | None:
@@ -140,6 +149,9 @@ class DeepgramDialect:
 
     speaking = False
     """Interim results tell of the party often enough."""
+
+    settled = False
+    """The server closes the connection behind its last words."""
 
     def __init__(self, server: RecognizerServer, language: str, sample_rate: int) -> None:
         self._server = server
@@ -175,6 +187,10 @@ class DeepgramDialect:
     def audio(self, pcm: bytes) -> bytes | str | None:
         """Return the samples as they are."""
         return pcm
+
+    def flush(self) -> str | None:
+        """Return none: the end of the stream ends an utterance."""
+        return None
 
     def closing(self) -> str | None:
         """Return the message that ends the stream."""
@@ -230,6 +246,13 @@ class OpenAiDialect:
         self._language = language.partition("-")[0].lower()
         self._converter = AudioConverter(("l16", sample_rate), ("l16", _OPENAI_RATE))
         self._deltas: dict[str, str] = {}
+        self._begun = 0
+        self._transcribed = 0
+
+    @property
+    def settled(self) -> bool:
+        """True when every utterance that began has its words, or has none."""
+        return self._transcribed >= self._begun
 
     def url(self) -> str:
         """Return the address of a session that only transcribes."""
@@ -263,6 +286,10 @@ class OpenAiDialect:
             return None
         return json.dumps({"type": "input_audio_buffer.append", "audio": b64encode(converted).decode()})
 
+    def flush(self) -> str | None:
+        """Return the message that makes an utterance of what was heard, if the party talks."""
+        return '{"type":"input_audio_buffer.commit"}' if self.speaking else None
+
     def closing(self) -> str | None:
         """Return none: closing the connection ends the session."""
         return None
@@ -273,6 +300,7 @@ class OpenAiDialect:
         match message.get("type"):
             case "input_audio_buffer.speech_started":
                 self.speaking = True
+                self._begun += 1
                 return Heard("", final=False)
             case "input_audio_buffer.speech_stopped":
                 self.speaking = False
@@ -284,6 +312,7 @@ class OpenAiDialect:
             case "conversation.item.input_audio_transcription.failed":
                 # This utterance is lost; the party may repeat it.
                 self._deltas.pop(_item(message), None)
+                self._transcribed += 1
             case "error":
                 error = message.get("error")
                 code = error.get("code") or error.get("type") if isinstance(error, Mapping) else None
@@ -303,6 +332,7 @@ class OpenAiDialect:
 
     def _completed(self, message: Mapping[str, Any]) -> Heard | None:
         self._deltas.pop(_item(message), None)
+        self._transcribed += 1
         text = _printable(message.get("transcript")).strip()[:MAX_TEXT_CHARS]
         return Heard(text, True, _confidence(message.get("logprobs"))) if text else None
 

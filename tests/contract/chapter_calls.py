@@ -284,6 +284,19 @@ CASES = (
         refused(503, "NODE_UNREACHABLE", path={"callSid": call_elsewhere}, body={"mute_status": "mute"}),
     ),
     *row(
+        "GET /v1/calls/{callSid}/transcript",
+        ok(path={"callSid": ended_call}),
+        foreign(403, "FORBIDDEN", path={"callSid": ended_call}),
+        refused(404, "NOT_FOUND", path={"callSid": NOWHERE}),
+    ),
+    *row(
+        "DELETE /v1/calls/{callSid}/transcript",
+        ok(204, path={"callSid": ended_call}),
+        foreign(403, "FORBIDDEN", path={"callSid": ended_call}),
+        refused(404, "NOT_FOUND", path={"callSid": NOWHERE}),
+        refused(409, "CONFLICT", path={"callSid": answered_call}),
+    ),
+    *row(
         "GET /v1/calls/{callSid}/trace",
         ok(path={"callSid": ended_call}),
         foreign(403, "FORBIDDEN", path={"callSid": ended_call}),

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy.engine import Connection
 
 from callcontrol.agents.store import transcripts
-from callcontrol.agents.transcripts import bounded, count_segment
+from callcontrol.agents.transcripts import AGENT_ROLES, bounded, count_segment
 from callcontrol.database.aio.database import Database, Operation
 from callcontrol.database.aio.writer import Writer
 from callcontrol.database.errors import is_transient
@@ -44,14 +44,23 @@ class TranscriptStore:
             self._writer.schedule_flush(self)
 
     async def of_call(self, call_sid: str) -> Sequence[TranscriptSegment]:
-        """The transcript of a call so far, in order."""
+        """All that was said on a call so far, in order: by agent and user, and by parties."""
         await self._writer.flush_pending()
         return await self._database.read(partial(transcripts.of_call, call_sid=call_sid))
 
-    async def delete(self, call_sid: str) -> None:
-        """Delete the transcript of a call that has ended, for ever."""
+    async def of_agent(self, call_sid: str) -> Sequence[TranscriptSegment]:
+        """The conversation of a call with its agent so far."""
+        return [segment for segment in await self.of_call(call_sid) if segment.role in AGENT_ROLES]
+
+    async def of_parties(self, call_sid: str) -> Sequence[TranscriptSegment]:
+        """The transcript of a call that is transcribed, so far."""
+        return [segment for segment in await self.of_call(call_sid) if segment.role not in AGENT_ROLES]
+
+    async def delete(self, call_sid: str, *, keep_agent: bool = False) -> None:
+        """Delete what was said on a call that has ended, for ever; ``keep_agent`` keeps the agent's part."""
         await self._writer.flush()
-        await self._writer.commit(lambda connection: transcripts.delete(connection, call_sid))
+        but = AGENT_ROLES if keep_agent else ()
+        await self._writer.commit(lambda connection: transcripts.delete(connection, call_sid, but))
 
     # The writer calls these four when it assembles a transaction and when that has ended.
 

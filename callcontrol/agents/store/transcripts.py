@@ -1,6 +1,6 @@
 """Segments of transcripts of calls with voice agents."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -46,8 +46,10 @@ def of_call(connection: Connection, call_sid: str) -> list[TranscriptSegment]:
     ]
 
 
-def delete(connection: Connection, call_sid: str) -> int:
-    """Delete the transcript of a call; return the number of segments."""
+def delete(connection: Connection, call_sid: str, but: Collection[str] = ()) -> int:
+    """Delete the transcript of a call but for these roles; return the number of segments."""
     return connection.execute(
-        sa.delete(transcript_segments).where(transcript_segments.c.call_sid == call_sid)
+        sa.delete(transcript_segments).where(
+            transcript_segments.c.call_sid == call_sid, transcript_segments.c.role.not_in(but)
+        )
     ).rowcount

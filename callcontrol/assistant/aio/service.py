@@ -155,7 +155,7 @@ class AssistantService:
 
     async def said(self, record: CallRecord) -> Sequence[TranscriptSegment]:
         """The transcript of a call so far."""
-        return await self._transcripts.of_call(record.call_sid)
+        return await self._transcripts.of_agent(record.call_sid)
 
     async def transcript(
         self, account_sid: str, call_sid: str, *, sandbox_only: bool

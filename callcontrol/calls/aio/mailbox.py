@@ -16,7 +16,7 @@ from callcontrol.calls.events.agent import AgentDigits, AgentHangup, AgentTransf
 from callcontrol.calls.events.answers import Timer, TimerFired
 from callcontrol.calls.events.commands import DigitsRequested, HangupRequested, ListenRequested, MuteRequested
 from callcontrol.calls.events.legs import LegCancelled, LegProgress
-from callcontrol.calls.events.media import DigitReceived
+from callcontrol.calls.events.media import DigitReceived, SentenceHeard
 from callcontrol.calls.events.transfers import PartnerDigit
 from callcontrol.calls.hangup_cause import NORMAL_TEMPORARY_FAILURE
 from callcontrol.ids import LegId
@@ -35,6 +35,7 @@ _SHED: Final = (
     MuteRequested,
     ListenRequested,
     DigitsRequested,
+    SentenceHeard,
 )
 _WIND_UP_LIMIT_S: Final = 10.0
 

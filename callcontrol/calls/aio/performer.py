@@ -18,6 +18,7 @@ from callcontrol.calls.aio.on_net import on_net_call
 from callcontrol.calls.aio.places import LegPlaces
 from callcontrol.calls.aio.sip_legs import SipLegs
 from callcontrol.calls.aio.sip_trace import on_net_key
+from callcontrol.calls.aio.transcription import TRANSCRIPTION_EFFECTS, TranscriptionPerformer
 from callcontrol.calls.aio.transfers import TRANSFER_EFFECTS, TransferPerformer
 from callcontrol.calls.effects import Effect, agent, instructions, media, records, signalling, transfers
 from callcontrol.calls.events import Event
@@ -33,7 +34,9 @@ from callcontrol.calls.hangup_cause import (
 )
 from callcontrol.calls.product import ProductPolicy
 from callcontrol.calls.recording import READY
+from callcontrol.calls.records.call_info import info_body, transcript_info
 from callcontrol.calls.records.journal import EntryKind, JournalEntry
+from callcontrol.calls.transcription import SENTENCE_EVENT
 from callcontrol.errors import (
     DomainError,
     Forbidden,
@@ -331,13 +334,32 @@ class Performer:
 
     def _save(self, effect: records.Save) -> None:
         services, events = self._context.services, list[PublishedEvent]()
-        if effect.event is not None:
+        if effect.event == SENTENCE_EVENT:
+            events = self._hook_events(effect)
+        elif effect.event is not None:
             self._note("event", effect.event, effect.details)
         if effect.event == READY and services.uploads is not None:
             services.uploads.add(self._record, effect.details)
         elif effect.event is not None:
-            events = self._events(effect.event, effect.details, effect.shown)
+            events += self._events(effect.event, effect.details, effect.shown)
         services.calls.update(self._record, events=events)
+
+    def _hook_events(self, effect: records.Save) -> list[PublishedEvent]:
+        """Return a sentence for the hook of an application for jambonz, if it has one."""
+        if effect.hook_url is None:
+            return []
+        body = info_body(transcript_info(self._record, effect.details["transcript"]))
+        return [
+            WebhookEvent(
+                event_id=new_id(),
+                account_sid=self._record.account_sid,
+                event=SENTENCE_EVENT,
+                url=effect.hook_url,
+                body=body,
+                created_at=utc_now(),
+                call_sid=self._record.call_sid,
+            )
+        ]
 
     def _transcribe(self, effect: records.Transcribe) -> None:
         services = self._context.services
@@ -412,6 +434,7 @@ STEPS_OF_EFFECTS: Final[Mapping[type[Effect], Callable[[Any], tuple[str, Mapping
     media.Speak: lambda effect: ("say", {"leg": effect.leg, "language": effect.language}),
     media.SendDigits: lambda effect: ("send_digits", {"leg": effect.leg, "count": len(effect.digits)}),
     media.StartRecording: lambda effect: ("record", {"leg": effect.leg, "channels": effect.channels}),
+    media.TranscribeLeg: lambda effect: ("transcribe", {"leg": effect.leg, "language": effect.language}),
     media.StartMessage: lambda effect: ("record_message", {"leg": effect.leg}),
     media.LinkMedia: lambda effect: ("bridge", {"leg": effect.leg, "other": effect.other}),
     media.EnterConference: lambda effect: ("conference", {"leg": effect.leg, "name": effect.name}),
@@ -436,6 +459,7 @@ TABLES: Final[tuple[tuple[type[EffectPerformer] | None, Mapping[type[Effect], Pe
     (ConferencePerformer, CONFERENCE_EFFECTS),
     (AgentPerformer, AGENT_EFFECTS),
     (TransferPerformer, TRANSFER_EFFECTS),
+    (TranscriptionPerformer, TRANSCRIPTION_EFFECTS),
 )
 EFFECTS: Final = {effect: (part, perform) for part, table in TABLES for effect, perform in table.items()}
 """Topic that performs an effect, None for the performer itself, and its method."""

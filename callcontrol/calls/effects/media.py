@@ -115,6 +115,26 @@ class StopRecognising(Effect):
 
 
 @frozen
+class TranscribeLeg(Effect):
+    """
+    Recognise what the party says, beside all else that is done with its audio, as run ``number``.
+
+    ``SentenceHeard`` follows for each sentence, and ``TranscriptionEnded`` at the end, also at once.
+    """
+
+    leg: LegId
+    number: int
+    language: str
+
+
+@frozen
+class EndTranscription(Effect):
+    """End a run of ``TranscribeLeg``; the last sentence may follow within seconds."""
+
+    number: int
+
+
+@frozen
 class DetectSpeech(Effect):
     """Listen for the party's voice; ``SpeechStarted`` and ``SpeechEnded`` follow, until ``StopSpeech``."""
 

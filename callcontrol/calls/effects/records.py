@@ -53,12 +53,14 @@ class Save(Effect):
     """
     Write the present state of the record, with an event for the customer if one is named.
 
-    ``shown`` is the call at the time of the event, when it may have changed since.
+    ``shown`` is the call at the time of the event, when it may have changed since. A sentence of a transcript
+    is also sent to ``hook_url``, in jambonz's form.
     """
 
     event: str | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
     shown: Mapping[str, Any] | None = None
+    hook_url: str | None = None
 
 
 @frozen

@@ -77,6 +77,13 @@ class RecordingRequested(Event):
 
 
 @frozen
+class TranscriptionRequested(Event):
+    """Begin to transcribe the call in a language, or transcribe it no more without one."""
+
+    language: str | None
+
+
+@frozen
 class DigitsRequested(Event):
     """Send digits to a party."""
 
@@ -108,6 +115,7 @@ LiveCommand = (
     | MuteRequested
     | ListenRequested
     | RecordingRequested
+    | TranscriptionRequested
     | DigitsRequested
     | TransferCommand
     | TimeLimitRequested

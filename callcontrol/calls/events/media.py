@@ -53,6 +53,28 @@ class WordsHeard(Event):
 
 
 @frozen
+class SentenceHeard(Event):
+    """
+    The party of run ``number`` of ``TranscribeLeg`` has finished a sentence.
+
+    ``duration_ms`` is the time since its first words were recognised.
+    """
+
+    leg: LegId
+    number: int
+    text: str = field(repr=False)
+    confidence: float
+    duration_ms: int
+
+
+@frozen
+class TranscriptionEnded(Event):
+    """A run of ``TranscribeLeg`` sends no more, or cannot begin: nothing here recognises speech."""
+
+    number: int
+
+
+@frozen
 class LegHeld(Event):
     """The party has put us on hold, or resumed, by a SIP offer."""
 

@@ -24,6 +24,7 @@ from callcontrol.calls.events.commands import (
     RedirectRequested,
     StepsRequested,
     TimeLimitRequested,
+    TranscriptionRequested,
     TransferCommand,
 )
 from callcontrol.calls.hangup_cause import ORIGINATOR_CANCEL
@@ -85,6 +86,12 @@ def _may_record(call: "CallMachine", command: RecordingRequested) -> str | None:
     if not call.a_leg.up:
         return "the call was not answered yet"
     return call.recording.reject_reason(command.action)
+
+
+def _may_transcribe(call: "CallMachine", command: TranscriptionRequested) -> str | None:
+    if not call.a_leg.up:
+        return "the call was not answered yet"
+    return None if command.language or call.transcription.active else "the call is not being transcribed"
 
 
 def _may_transfer(call: "CallMachine", command: TransferCommand) -> str | None:
@@ -152,6 +159,14 @@ def _record(call: "CallMachine", command: RecordingRequested) -> Iterator[Effect
         yield from recording.control(command.action)
 
 
+def _transcribe(call: "CallMachine", command: TranscriptionRequested) -> Iterator[Effect]:
+    if command.language is None:
+        call.transcription.stop()
+    else:
+        call.transcription.start(command.language)
+    yield from ()
+
+
 def _send_digits(call: "CallMachine", command: DigitsRequested) -> Iterator[Effect]:
     leg = _leg_of(call, command.party)
     if leg is not None:
@@ -199,6 +214,7 @@ COMMANDS: Final[dict[type[Event], Callable[["CallMachine", Any], Iterator[Effect
     MuteRequested: _mute,
     ListenRequested: _listen,
     RecordingRequested: _record,
+    TranscriptionRequested: _transcribe,
     DigitsRequested: _send_digits,
     TransferCommand: _transfer,
     TimeLimitRequested: _limit_time,
@@ -211,6 +227,7 @@ _CHECKS: Final[dict[type[Event], Callable[["CallMachine", Any], str | None]]] = 
     MuteRequested: _may_reach,
     ListenRequested: _may_listen,
     RecordingRequested: _may_record,
+    TranscriptionRequested: _may_transcribe,
     DigitsRequested: _may_reach,
     TransferCommand: _may_transfer,
     RedirectRequested: _may_redirect,

@@ -17,10 +17,11 @@ from callcontrol.calls.events.commands import (
     RedirectRequested,
     StepsRequested,
     TimeLimitRequested,
+    TranscriptionRequested,
     TransferCommand,
 )
 from callcontrol.calls.hangup_cause import NO_ANSWER, NORMAL_CLEARING
-from callcontrol.calls.plan import RecordingAction, Step, WebhookFormat, WebhookMethod
+from callcontrol.calls.plan import USUAL_LANGUAGE, RecordingAction, Step, WebhookFormat, WebhookMethod
 from callcontrol.egress.url_policy import STREAM_SCHEMES, WEB_SCHEMES, CheckUrl, url_errors
 from callcontrol.errors import RequestErrors
 from callcontrol.models import CallRecord, CallStatus
@@ -61,6 +62,8 @@ class LiveUpdate:
     listen_status: ListenStatus | None = None
     recording: RecordingAction | None = None
     recording_channels: Literal["mono", "dual"] = "dual"
+    transcription: Literal["start", "stop"] | None = None
+    transcription_language: str = USUAL_LANGUAGE
     digits: str | None = None
     digits_party: PartyName = "a"
     transfer: TransferRequest | None = None
@@ -76,6 +79,7 @@ FIELD_OF: Final[dict[type, str]] = {
     MuteRequested: "mute_status",
     ListenRequested: "listen_status",
     RecordingRequested: "record",
+    TranscriptionRequested: "transcribe",
     DigitsRequested: "dtmf",
     TransferCommand: "transfer",
     TimeLimitRequested: "time_limit",
@@ -112,6 +116,9 @@ def commands_of(
     if update.recording is not None:
         channels = 1 if update.recording_channels == "mono" else 2
         commands.append(RecordingRequested(update.recording, channels))
+    if update.transcription is not None:
+        starts = update.transcription == "start"
+        commands.append(TranscriptionRequested(update.transcription_language if starts else None))
     if update.digits is not None:
         commands.append(DigitsRequested(update.digits_party, update.digits))
     if (asked := update.transfer) is not None:

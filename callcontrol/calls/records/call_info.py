@@ -25,6 +25,9 @@ Name of the detail of a call that holds the language of words which are to be re
 It is also the fact of a request after ``gather`` with that language, which is sent within ``speech``.
 """
 
+COMPLETION_REASON: Final = "completion_reason"
+"""Fact of a request after a speech model: how its session has ended."""
+
 MIN_DIGITS: Final = "min_digits"
 """Fact of a request after ``gather``: fewer digits count as none. It is not sent itself."""
 
@@ -97,6 +100,18 @@ def event_info(record: CallRecord, event: str, shown: Mapping[str, Any]) -> dict
     }
 
 
+def transcript_info(record: CallRecord, sentence: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the body of a sentence for ``transcriptionHook``; channel 1 is the first party."""
+    alternative = {"confidence": sentence["confidence"], "transcript": sentence["text"]}
+    speech = {
+        "language_code": sentence["language"],
+        "channel_tag": 1 if sentence["speaker"] == "a" else 2,
+        "is_final": True,
+        "alternatives": [alternative],
+    }
+    return {**call_info(record), "speech": speech}
+
+
 def info_body(info: Mapping[str, Any]) -> bytes:
     """Return JSON as JavaScript writes it: receivers sign what they have parsed and written again."""
     text = json.dumps(_plain(info), ensure_ascii=False, separators=(",", ":"))
@@ -158,6 +173,7 @@ def _speech(facts: Mapping[str, Fact]) -> dict[str, Any]:
 _FACTS: Final[Mapping[str, Callable[[Fact], Fact]]] = {
     "dial_call_status": lambda status: "no-answer" if status == "canceled" else status,
     "dial_sip_status": lambda status: status,
+    COMPLETION_REASON: lambda reason: reason,
     "refer_status": lambda status: status,
     "final_referred_call_status": lambda status: status,
     "failed_url": lambda url: url,

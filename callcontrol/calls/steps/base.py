@@ -22,6 +22,7 @@ from callcontrol.calls.leg import Leg, OutboundLeg
 from callcontrol.calls.plan import (
     Annotate,
     ChangeRecording,
+    ChangeTranscription,
     Pause,
     Play,
     RecordingAction,
@@ -31,6 +32,7 @@ from callcontrol.calls.plan import (
 )
 from callcontrol.calls.product import CallProgress
 from callcontrol.calls.recording import CallMessages, CallRecording
+from callcontrol.calls.transcription import CallTranscription
 from callcontrol.models import CallRecord, CallStatus
 from callcontrol.models.parties import Party, RouteAttempt
 from sip.machine import Machine
@@ -81,6 +83,10 @@ class CallParts(Protocol):
         """The recording of the call."""
 
     @property
+    def transcription(self) -> CallTranscription:
+        """The transcription of the call."""
+
+    @property
     def messages(self) -> CallMessages:
         """The messages left on the call."""
 
@@ -95,6 +101,10 @@ class CallParts(Protocol):
     @property
     def ordered_time_s(self) -> float | None:
         """Seconds left of a time limit set during the call; None without one, or before the answer."""
+
+    @property
+    def last_ending(self) -> Ending | None:
+        """The ending of the step before the current one, if that has one."""
 
     @property
     def now_s(self) -> float:
@@ -223,6 +233,35 @@ class RecordingStep(RunningStep):
 
     def handle(self, event: Event) -> Iterator[Effect]:
         """Ignore all events."""
+        yield from ()
+
+
+class TranscriptionStep(RunningStep):
+    """Begin or end the transcription of the call; one that waits ends it when the step itself ends."""
+
+    keeps_keys = True
+
+    def __init__(self, call: CallParts, step: ChangeTranscription) -> None:
+        super().__init__(call)
+        self._step = step
+
+    def begin(self) -> Iterator[Effect]:
+        """Carry out the order, and finish unless the step waits."""
+        step = self._step
+        self.over = not step.waits
+        if step.language is None:
+            self.call.transcription.stop()
+        else:
+            self.call.transcription.start(step.language, step.hook_url)
+        yield from ()
+
+    def handle(self, event: Event) -> Iterator[Effect]:
+        """Ignore all events."""
+        yield from ()
+
+    def stop(self, ending: Ending) -> Iterator[Effect]:
+        """End the transcription."""
+        self.call.transcription.stop()
         yield from ()
 
 

@@ -18,9 +18,15 @@ from callcontrol.calls.events import Event
 from callcontrol.calls.events.answers import Timer, TimerFired
 from callcontrol.calls.events.commands import RedirectRequested
 from callcontrol.calls.events.instructions import InstructionProblem, InstructionsFailed, InstructionsReceived
-from callcontrol.calls.hangup_cause import NO_ANSWER, NORMAL_CLEARING, NORMAL_TEMPORARY_FAILURE
+from callcontrol.calls.hangup_cause import (
+    NO_ANSWER,
+    NORMAL_CLEARING,
+    NORMAL_TEMPORARY_FAILURE,
+    STREAM_DISCONNECTED,
+)
 from callcontrol.calls.leg import InboundLeg
-from callcontrol.calls.plan import FALLBACK_EVENT, RequestInstructions
+from callcontrol.calls.plan import FALLBACK_EVENT, STREAMED_EVENT, RequestInstructions
+from callcontrol.calls.records.call_info import COMPLETION_REASON
 from callcontrol.calls.steps.base import CallParts, TableStep
 from callcontrol.calls.transfers.replaces import PartnerStep
 from callcontrol.models import CallStatus
@@ -113,9 +119,22 @@ class WebhookStep(TableStep[WebhookState]):
         request = self._request
         # Instructions of a fallback fall back to it, too.
         fallback = replace(request, facts=()) if request.event == FALLBACK_EVENT else request.fallback
+        facts = request.facts + self._completion()
         yield AskWebhook(
-            self._number, request.url, request.method, request.event, request.facts, request.format, fallback
+            self._number, request.url, request.method, request.event, facts, request.format, fallback
         )
+
+    def _completion(self) -> tuple[tuple[str, str], ...]:
+        """Return the fact, in jambonz's words, of how the session with a speech model has ended."""
+        stream, ending = self.call.record.stream, self.call.last_ending
+        is_model = stream is not None and stream.model is not None
+        if self._request.event != STREAMED_EVENT or self._request.format != "jambonz" or not is_model:
+            return ()
+        if ending is None or ending.cause != STREAM_DISCONNECTED:
+            return ((COMPLETION_REASON, "normal conversation end"),)
+        reached = ending.status is CallStatus.COMPLETED
+        reason = "disconnect from remote end" if reached else "connection failure"
+        return ((COMPLETION_REASON, reason),)
 
     def _instructed(self, event: Event | None) -> Iterator[Effect]:
         assert isinstance(event, InstructionsReceived)

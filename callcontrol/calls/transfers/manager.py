@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from callcontrol.calls.effects import Effect
-from callcontrol.calls.effects.agent import MoveAgent
+from callcontrol.calls.effects.agent import MoveAgent, TellAgentError
 from callcontrol.calls.effects.media import LinkMedia, StopAudio
 from callcontrol.calls.effects.transfers import AnswerPartner, LinkPartner, RefuseTransfer
 from callcontrol.calls.events import Event
+from callcontrol.calls.events.agent import AgentTransfer
 from callcontrol.calls.events.legs import LegEnded
 from callcontrol.calls.events.transfers import (
     JoinRequested,
@@ -57,6 +58,13 @@ class CallTransfers:
         """True while a transfer or a replacement is in progress."""
         pending = self._transfer is not None and self._transfer.pending
         return pending or self._replacement is not None
+
+    def agent_requested(self, event: AgentTransfer) -> Iterator[Effect]:
+        """Handle an agent's request to transfer its party; refused while the party itself transfers."""
+        if self.busy:
+            yield TellAgentError("invalid_command", "the party is being transferred", "transfer")
+        else:
+            yield from self._call.forward(event)
 
     def claims(self, event: LegEnded) -> bool:
         """True when this leg's BYE does not end the call: its party has transferred the other one."""

@@ -169,6 +169,7 @@ LISTEN: Final[FieldTable] = {
     "disableBidirectionalAudio": ("", _NEVER),
     "bidirectionalAudio": ("", _bidirectional),
 }
+TRANSCRIBE: Final[FieldTable] = {"enabled": ("", _ALWAYS), "earlyMedia": ("", _NEVER)}
 REDIRECT: Final[FieldTable] = {}
 HANGUP: Final[FieldTable] = {"headers": ("", _empty)}
 TAG: Final[FieldTable] = {"data": ("data", _as_is)}
@@ -216,7 +217,6 @@ REFUSED: Final[Mapping[str, str]] = {
     **dict.fromkeys(("agent", "pipeline"), _NO_CHAIN),
     **dict.fromkeys(("ultravox_s2s", "qwen_s2s", "gptlive_s2s", "voicelive_s2s"), _NO_MODEL),
     "dub": "is not available: a call has one track of sounds",
-    "transcribe": "is not available: speech is recognised in gather alone",
     "alert": "is not available: a waiting caller hears ringing by itself",
     "sip:request": "is not available",
     "transfer": "is not available; use sip:refer, or dial",

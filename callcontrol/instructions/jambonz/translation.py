@@ -331,7 +331,7 @@ class _Translation:
         self.add(path, {"verb": "tag", **self.fields(path, "tag", given, tables.TAG)})
 
     def config(self, path: str, given: dict[str, Any]) -> None:
-        """Translate ``config``, as far as it is about the recording, languages and barge-in by keys."""
+        """Translate ``config``: the recording, languages, barge-in by keys, and the transcription."""
         record = given.pop("record", None)
         spoken, heard = (given.get(name) is not None for name in ("synthesizer", "recognizer"))
         language, heard_language = self.language_of(path, given), self.heard_language_of(path, given)
@@ -358,6 +358,23 @@ class _Translation:
                 self.wrong(f"{path}.{str(name)[:100]}", "is not available")
         self.add(path, {"verb": "recording", "action": record.get("action")})
 
+    def transcribe(self, path: str, given: dict[str, Any], *, waits: bool = True) -> None:
+        """Translate ``transcribe``: one that ``waits`` lasts until the call goes on with other verbs."""
+        language = self.heard_language_of(path, given)
+        hook = given.pop("transcriptionHook", None)
+        if isinstance(hook, Mapping):
+            for name, value in hook.items():
+                if name != "url" and value not in (None, "", "POST", "post"):
+                    self.wrong(f"{path}.transcriptionHook.{str(name)[:100]}", "is not available")
+            hook = hook.get("url")
+        if not isinstance(hook, str):
+            self.wrong(f"{path}.transcriptionHook", "must be a URL, or an object with url")
+            return
+        self.fields(path, "transcribe", given, tables.TRANSCRIBE)
+        chosen = {} if language is None else {"language": language}
+        verb = {"verb": "transcription", "action": "start", "hook_url": hook, "waits": waits, **chosen}
+        self.add(path, verb, _TRANSCRIPTION)
+
     def _switch(self, path: str, name: str, value: object) -> None:
         enabled = value.get("enable") if isinstance(value, Mapping) else None
         if not isinstance(value, Mapping) or not isinstance(enabled, bool):
@@ -365,6 +382,11 @@ class _Translation:
         elif not enabled:
             if name == "bargeIn":
                 self._barge_in, self._barges = None, False
+            elif name == "transcribe":
+                self.add(path, {"verb": "transcription", "action": "stop"})
+        elif name == "transcribe":
+            given = {field: item for field, item in value.items() if field != "enable"}
+            self.transcribe(path, given, waits=False)
         elif name != "bargeIn":
             self.wrong(path, "is not available in config")
         else:
@@ -377,6 +399,7 @@ class _Translation:
 
 _SYNTHESIZER: Final = {"language": "synthesizer.language"}
 _RECOGNIZER: Final = {"language": "recognizer.language"}
+_TRANSCRIPTION: Final = {**_RECOGNIZER, "hook_url": "transcriptionHook"}
 _TARGETS: Final = {"phone": ("number", "number"), "sip": ("sipUri", "sip_uri"), "user": ("name", "sip_uri")}
 """By the type of a target: the field with its address, and ours."""
 
@@ -408,5 +431,6 @@ _VERBS: Final[Mapping[str, Callable[[_Translation, str, dict[str, Any]], None]]]
     "sip:refer": _Translation.refer,
     "stream": _Translation.listen,
     "tag": _Translation.tag,
+    "transcribe": _Translation.transcribe,
     **{verb: partial(_Translation.model, verb=verb) for verb in tables.MODEL_VERBS},
 }

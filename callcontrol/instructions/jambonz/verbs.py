@@ -8,6 +8,7 @@ from typing import Any, Final
 from callcontrol.calls.plan import (
     Annotate,
     ChangeRecording,
+    ChangeTranscription,
     Dial,
     Gather,
     RecordingAction,
@@ -22,9 +23,15 @@ from callcontrol.calls.records.call_info import (
     MIN_DIGITS,
     SPOKEN_LANGUAGE,
 )
+from callcontrol.egress.url_policy import WEB_SCHEMES
 from callcontrol.instructions.verbs import VERBS, VerbTable, VerbValues
 from callcontrol.instructions.verbs.dialling import DIAL_FIELDS, read_dial
-from callcontrol.instructions.verbs.speaking import GATHER_FIELDS, MAX_GATHERED, read_gather
+from callcontrol.instructions.verbs.speaking import (
+    GATHER_FIELDS,
+    MAX_GATHERED,
+    heard_language,
+    read_gather,
+)
 
 MAX_TAG_BYTES: Final = 4096
 """Room for the data of a tag, which every later request carries."""
@@ -129,6 +136,18 @@ def read_recording(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Se
     return [ChangeRecording(action)]
 
 
+def read_transcription(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Step]:
+    """Read the verb that begins or ends the transcription of the call, with a hook for its sentences."""
+    if verb.get("action") == "stop":
+        return [ChangeTranscription(None)]
+    count = len(values.errors)
+    language = heard_language(values, path, verb.get("language"))
+    url = values.absolute(verb.get("hook_url"))
+    values.check_url(f"{path}.hook_url", url, WEB_SCHEMES)
+    step = ChangeTranscription(language, url, waits=verb.get("waits") is True)
+    return [step] if len(values.errors) == count else []
+
+
 def read_refer(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Step]:
     """Read the verb that transfers the party."""
     steps = read_dial(values, path, verb)
@@ -146,6 +165,7 @@ JAMBONZ_VERBS: Final[VerbTable] = {
     "language": (frozenset({"language"}), read_language),
     "heard_language": (frozenset({"language"}), read_heard_language),
     "recording": (frozenset({"action"}), read_recording),
+    "transcription": (frozenset({"action", "language", "hook_url", "waits"}), read_transcription),
     "refer": (DIAL_FIELDS, read_refer),
 }
 """The verbs that a list of jambonz's is translated into."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from callcontrol.calls.plan import Dial, JoinConference, Step
+from callcontrol.calls.plan import STREAMED_EVENT, Dial, JoinConference, Step
 from callcontrol.errors import FieldError
 from callcontrol.instructions.verbs.values import VerbValues
 from callcontrol.models.parties import Party, Target
@@ -68,14 +68,14 @@ def read_conference(values: VerbValues, path: str, verb: Mapping[str, Any]) -> S
 
 def read_stream(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Step]:
     """Read the verb that connects a voice agent."""
-    action = values.action(path, verb, "call.streamed")
+    action = values.action(path, verb, STREAMED_EVENT)
     steps = values.stream(f"{path}.url", verb.get("url"), verb, f"{path}.")
     return steps if action is None or not steps else [*steps, action]
 
 
 def read_model(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Step]:
     """Read the verb that connects a vendor's speech model."""
-    action = values.action(path, verb, "call.streamed")
+    action = values.action(path, verb, STREAMED_EVENT)
     given = {name: verb[name] for name in verb if name in MODEL_FIELDS - _ACTION_FIELDS}
     steps = values.model(path, given)
     return steps if action is None or not steps else [*steps, action]

@@ -25,11 +25,13 @@ from callcontrol.instructions.verbs.speaking import (
     PLAY_FIELDS,
     RECORD_FIELDS,
     SAY_FIELDS,
+    TRANSCRIBE_FIELDS,
     read_gather,
     read_pause,
     read_play,
     read_record,
     read_say,
+    read_transcribe,
 )
 from callcontrol.instructions.verbs.values import VerbRules, VerbValues
 
@@ -149,6 +151,7 @@ VERBS: Final[VerbTable] = {
     "pause": (PAUSE_FIELDS, read_pause),
     "gather": (GATHER_FIELDS, read_gather),
     "record": (RECORD_FIELDS, read_record),
+    "transcribe": (TRANSCRIBE_FIELDS, read_transcribe),
     "dial": (DIAL_FIELDS, read_dial),
     "conference": (CONFERENCE_FIELDS, read_conference),
     "stream": (STREAM_FIELDS, read_stream),

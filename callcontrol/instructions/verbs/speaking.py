@@ -4,7 +4,16 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from callcontrol.calls.plan import Gather, Pause, Play, RecordMessage, Say, Step
+from callcontrol.calls.plan import (
+    USUAL_LANGUAGE,
+    ChangeTranscription,
+    Gather,
+    Pause,
+    Play,
+    RecordMessage,
+    Say,
+    Step,
+)
 from callcontrol.egress.url_policy import WEB_SCHEMES
 from callcontrol.instructions.verbs.values import VerbValues
 from media.audio import SpeechError
@@ -20,7 +29,6 @@ _MAX_PROMPTS: Final = 20
 _MAX_WAIT_S: Final = 60.0
 _INPUTS: Final = ("digits", "speech")
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}")
-_USUAL_LANGUAGE: Final = "en-IN"
 _VOICE: Final = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 _KEYS: Final = frozenset("0123456789*#")
 
@@ -34,6 +42,7 @@ GATHER_FIELDS: Final = frozenset(
 RECORD_FIELDS: Final = frozenset(
     {"max_length", "silence_timeout", "finish_on_key", "beep", "action_url", "action_method"}
 )
+TRANSCRIBE_FIELDS: Final = frozenset({"action", "language"})
 
 
 def read_play(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Play]:
@@ -122,15 +131,36 @@ def read_record(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Seque
     return [step] if len(values.errors) == count else []
 
 
+def read_transcribe(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Step]:
+    """Read the verb that begins or ends the transcription of the call."""
+    count = len(values.errors)
+    action = verb.get("action", "start")
+    if action not in ("start", "stop"):
+        values.wrong(f"{path}.action", "must be start or stop")
+    language = heard_language(values, path, verb.get("language"))
+    if action == "stop" and verb.get("language") is not None:
+        values.wrong(f"{path}.language", "goes with start only")
+    step = ChangeTranscription(language if action == "start" else None)
+    return [step] if len(values.errors) == count else []
+
+
 def _input(values: VerbValues, path: str, verb: Mapping[str, Any]) -> tuple[bool, str | None]:
     """True if keys count, and the language of what is said, if that does."""
     given, language = verb.get("input", ["digits"]), verb.get("language")
     kinds = given if isinstance(given, Sequence) and not isinstance(given, str | bytes) else ()
     if not kinds or any(kind not in _INPUTS for kind in kinds):
         values.wrong(f"{path}.input", f"must be a list of {' and '.join(_INPUTS)}")
-    if language is not None and not (isinstance(language, str) and _LANGUAGE.fullmatch(language)):
+    heard = heard_language(values, path, language)
+    return "digits" in kinds, heard if "speech" in kinds else None
+
+
+def heard_language(values: VerbValues, path: str, given: object) -> str:
+    """Read the language of what is to be recognised."""
+    if given is None:
+        return USUAL_LANGUAGE
+    if not isinstance(given, str) or not _LANGUAGE.fullmatch(given):
         values.wrong(f"{path}.language", "must be a language such as en-IN or hi")
-    return "digits" in kinds, str(language or _USUAL_LANGUAGE) if "speech" in kinds else None
+    return str(given)
 
 
 def _prompts(values: VerbValues, path: str, verb: Mapping[str, Any]) -> list[Prompt]:

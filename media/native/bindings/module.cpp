@@ -12,10 +12,12 @@
 
 #include "bindings.hpp"
 #include "trunkline/engine/engine.hpp"
+#include "trunkline/engine/frame_listener.hpp"
 
 namespace nb = nanobind;
 using namespace trunkline;
 using engine::Engine;
+using engine::FrameListenerHandle;
 using engine::StreamHandle;
 using engine::TapHandle;
 
@@ -171,6 +173,10 @@ NB_MODULE(_engine, module) {
         .def("watch_level", &TapHandle::watch_level)
         .def("close", &TapHandle::close);
 
+    nb::class_<FrameListenerHandle>(module, "FrameListener")
+        .def_prop_ro("id", &FrameListenerHandle::id)
+        .def("close", &FrameListenerHandle::close);
+
     auto stream = nb::class_<StreamHandle>(module, "Stream");
     stream.def_prop_ro("id", &StreamHandle::id)
         .def_prop_ro("udp_port", &StreamHandle::udp_port)
@@ -191,6 +197,7 @@ NB_MODULE(_engine, module) {
              [](StreamHandle& stream, const std::string& encoding, std::uint32_t rate_hz, bool both) {
                  return stream.open_tap(trunkline::bindings::format_of(encoding, rate_hz), both);
              })
+        .def("listen", &StreamHandle::listen)
         .def("stats", &stream_stats)
         .def("close", &StreamHandle::close);
     trunkline::bindings::bind_detection(module, stream);

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import sqlalchemy as sa
 
 from callcontrol.agents.transcripts import segments_of
@@ -60,3 +62,20 @@ async def test_a_segment_that_cannot_be_stored_takes_no_other_with_it(
     assert [one.text for one in said] == ["before", "after"]
     count = sa.select(sa.func.count()).select_from(transcript_segments)
     assert await storage.database.read(lambda connection: connection.scalar(count)) == 2
+
+
+async def test_what_parties_said_is_kept_apart_from_the_conversation_with_an_agent(
+    storage: Storage, account: Account
+) -> None:
+    call = new_record(account.account_sid)
+    await storage.calls.insert(call)
+    roles: tuple[Literal["a", "agent", "b", "user"], ...] = ("a", "agent", "b", "user")
+    for role in roles:
+        storage.transcripts.add(call, TranscriptSegment(role, f"by {role}", 0))
+    transcripts = storage.transcripts
+    assert [one.text for one in await transcripts.of_parties(call.call_sid)] == ["by a", "by b"]
+    assert [one.text for one in await transcripts.of_agent(call.call_sid)] == ["by agent", "by user"]
+    await transcripts.delete(call.call_sid, keep_agent=True)
+    assert [one.text for one in await transcripts.of_call(call.call_sid)] == ["by agent", "by user"]
+    await transcripts.delete(call.call_sid)
+    assert not await transcripts.of_call(call.call_sid)

@@ -42,6 +42,12 @@ def recorded() -> Drive:
             {"record": {"action": "start", "channels": "mono"}},
             LiveUpdate(recording="start", recording_channels="mono"),
         ),
+        (bridged, {"transcribe": {"action": "start"}}, LiveUpdate(transcription="start")),
+        (
+            bridged,
+            {"transcribe": {"action": "start", "language": "hi-IN"}},
+            LiveUpdate(transcription="start", transcription_language="hi-IN"),
+        ),
         (bridged, {"dtmf": {"digits": "12w#"}}, LiveUpdate(digits="12w#")),
         (
             bridged,
@@ -98,6 +104,12 @@ async def test_what_is_asked_of_a_call(
         ({"call_status": "busy"}, {"call_status"}),
         ({"listen_status": "stop"}, {"listen_status"}),
         ({"record": {"action": "go", "channels": 2}}, {"record.action", "record.channels"}),
+        (
+            {"transcribe": {"action": "pause", "language": "x" * 100}},
+            {"transcribe.action", "transcribe.language"},
+        ),
+        ({"transcribe": {"language": "hi-IN"}}, {"transcribe.action"}),
+        ({"transcribe": True}, {"transcribe"}),
         ({"dtmf": {"digits": "x", "party": "z"}}, {"dtmf.digits", "dtmf.party"}),
         ({"transfer": {"timeout": 1}}, {"transfer.to", "transfer.timeout"}),
         ({"transfer": {"to": "+919812345678", "headers": {"From": "x"}}}, {"transfer.headers.From"}),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from openai.types.realtime import (
     ConversationItemInputAudioTranscriptionCompletedEvent,
     InputAudioBufferAppendEvent,
+    InputAudioBufferCommitEvent,
     SessionUpdateEvent,
 )
 
@@ -170,6 +171,26 @@ def test_the_vendors_own_event_is_read() -> None:
         json.loads(completed("haan", usage=usage))
     )
     assert read(completed("haan", usage=usage)) == [Heard("haan", final=True)]
+
+
+def test_words_are_due_from_the_beginning_of_an_utterance_to_its_transcript() -> None:
+    dialect = make()
+    assert dialect.settled and dialect.flush() is None
+    dialect.read(event("input_audio_buffer.speech_started", item_id="item_1", audio_start_ms=0))
+    flush = dialect.flush()
+    assert not dialect.settled and flush is not None
+    InputAudioBufferCommitEvent.model_validate(json.loads(flush))
+    dialect.read(event("input_audio_buffer.speech_stopped", item_id="item_1", audio_end_ms=900))
+    assert not dialect.settled and dialect.flush() is None
+    dialect.read(completed("haan"))
+    assert dialect.settled
+
+
+def test_a_transcription_that_fails_is_not_waited_for() -> None:
+    dialect = make()
+    dialect.read(event("input_audio_buffer.speech_started", item_id="item_1", audio_start_ms=0))
+    dialect.read(event(f"{TRANSCRIPTION}.failed", item_id="item_1", content_index=0, error={}))
+    assert dialect.settled
 
 
 KINDS = st.sampled_from(["delta", "completed", "failed"])

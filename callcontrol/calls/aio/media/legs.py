@@ -128,6 +128,11 @@ class MediaLegs:
         media = self._legs.get(leg)
         return media.stream if media is not None else None
 
+    def is_wide(self, leg: LegId) -> bool:
+        """Return True for a leg with a wideband codec."""
+        media = self._legs.get(leg)
+        return media is not None and media.wide
+
     def detect_speech(self, leg: LegId, *, wanted: bool) -> None:
         """Start or stop the detection of the party's voice; a leg without media is ignored."""
         media = self._legs.get(leg)

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "trunkline/engine/engine.hpp"
+#include "trunkline/engine/frame_listener.hpp"
 #include "trunkline/engine/random.hpp"
 #include "trunkline/engine/tap_handle.hpp"
 #include "trunkline/engine/thread.hpp"
@@ -219,6 +220,15 @@ std::shared_ptr<TapHandle> StreamHandle::open_tap(graph::AudioFormat format, boo
         stream.attach_tap(tap.release(), now_ns);
     });
     return handle;
+}
+
+std::shared_ptr<FrameListenerHandle> StreamHandle::listen(std::uint32_t rate_hz) {
+    if (rate_hz != 8000 && rate_hz != 16000) throw std::invalid_argument("listeners hear at 8000 or 16000 Hz");
+    if (!open()) return nullptr;
+    const std::uint64_t id = engine_->next_id();
+    Listener* listener =
+        attach_listener(std::make_unique<FrameListener>(id, rate_hz, shard_->event_queue()));
+    return std::make_shared<FrameListenerHandle>(shared_from_this(), id, listener);
 }
 
 StreamSnapshot StreamHandle::snapshot() const {

@@ -42,3 +42,10 @@ def test_a_segment_is_bounded() -> None:
     kept = bounded(TranscriptSegment("user", "x" * (MAX_TEXT + 1), -5, -7))
     assert (len(kept.text), kept.start_ms, kept.end_ms) == (MAX_TEXT, 0, 0)
     assert bounded(TranscriptSegment("agent", "hello", 10)) == TranscriptSegment("agent", "hello", 10)
+
+
+def test_what_parties_say_is_numbered_with_the_conversation_but_is_none() -> None:
+    record = make_record()
+    said = TranscriptSegment("a", "hello", 10)
+    assert [count_segment(record, segment) for segment in (said, HELLO, said)] == [0, 1, 2]
+    assert segments_of(record) == 1

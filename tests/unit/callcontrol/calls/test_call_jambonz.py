@@ -8,8 +8,10 @@ from callcontrol.calls.effects.instructions import AskWebhook
 from callcontrol.calls.effects.media import ControlRecording, PlaySounds, StartRecording
 from callcontrol.calls.effects.records import Save
 from callcontrol.calls.effects.signalling import DialLeg
+from callcontrol.calls.events import Event
+from callcontrol.calls.events.agent import AgentClosed, AgentExit, AgentOpened, AgentRefused, VendorError
 from callcontrol.calls.events.instructions import InstructionsReceived
-from callcontrol.calls.events.legs import LegAnswered, LegEnded, LegFailed
+from callcontrol.calls.events.legs import LegAnswered, LegConfirmed, LegEnded, LegFailed
 from callcontrol.calls.events.media import DigitReceived
 from callcontrol.calls.plan import (
     Annotate,
@@ -19,9 +21,12 @@ from callcontrol.calls.plan import (
     Hangup,
     Pause,
     RequestInstructions,
+    Stream,
     TransferParty,
+    WebhookFormat,
 )
-from tests.support.call_drive import A, B, Drive, assert_nothing_left, make_party, outcome
+from media.streams import choose_model
+from tests.support.call_drive import AGENT, A, B, Drive, assert_nothing_left, make_party, outcome
 
 HOOK = "https://customer.example/hook"
 
@@ -124,3 +129,41 @@ def test_the_list_goes_on_behind_a_transfer_that_has_failed() -> None:
     assert not drive.record.status.ended
     drive.after(1.1)
     assert outcome(drive)[0] == "completed"
+
+
+LOST = AgentClosed(AgentExit.LOST, 1011, VendorError("server_error", "No."), final=True)
+SESSION = choose_model({"provider": "openai", "model": "gpt-realtime-2", "key": "desk"})
+
+
+def completion(drive: Drive) -> dict[str, object]:
+    (request,) = drive.done(AskWebhook)
+    return dict(request.facts)
+
+
+def with_model(form: WebhookFormat = "jambonz") -> Drive:
+    behind = RequestInstructions(HOOK, event="call.streamed", format=form)
+    return Drive(Stream(SESSION), behind).start()
+
+
+@pytest.mark.parametrize(
+    ("events", "reason"),
+    [
+        ((AgentOpened(), LegConfirmed(A), AgentClosed(AgentExit.AT_ONCE, 4000)), "normal conversation end"),
+        ((AgentOpened(), LegConfirmed(A), LOST), "disconnect from remote end"),
+        ((AgentRefused("connect"),), "connection failure"),
+    ],
+)
+def test_a_hook_behind_a_model_is_told_how_its_session_ended(events: tuple[Event, ...], reason: str) -> None:
+    drive = with_model()
+    drive.feed(*events)
+    assert completion(drive) == {"completion_reason": reason}
+
+
+def test_other_forms_and_agents_have_no_completion_reason() -> None:
+    drive = with_model("json")
+    drive.feed(AgentOpened(), LegConfirmed(A), LOST)
+    assert completion(drive) == {}
+    behind = RequestInstructions(HOOK, event="call.streamed", format="jambonz")
+    drive = Drive(AGENT, behind).start()
+    drive.feed(AgentOpened(), LegConfirmed(A), LOST)
+    assert completion(drive) == {}

@@ -96,6 +96,15 @@ class LiveRecording(TypedDict):
     channels: NotRequired[Literal['mono', 'dual']]
 
 
+class LiveTranscription(TypedDict):
+    """
+    Begin or end the transcription of the call.
+    """
+
+    action: Literal['start', 'stop']
+    language: NotRequired[str]
+
+
 class LiveTransfer(TypedDict):
     """
     Transfer of a party to a new one; the party it was connected to leaves when the new one answers.
@@ -214,6 +223,16 @@ class SpokenPrompt(TypedDict):
     voice: NotRequired[str | None]
 
 
+class Transcribe(TypedDict):
+    """
+    Begin or end the transcription of the call, and go on with the next verb.
+    """
+
+    verb: Literal['transcribe']
+    action: NotRequired[Literal['start', 'stop']]
+    language: NotRequired[str | None]
+
+
 class ListCallsFields(TypedDict):
     """
     Fields of `calls.list`.
@@ -239,6 +258,7 @@ class UpdateLiveCallFields(TypedDict):
     party: NotRequired[Literal['a', 'b'] | None]
     listen_status: NotRequired[Literal['pause', 'silence', 'resume'] | None]
     record: NotRequired[LiveRecording | None]
+    transcribe: NotRequired[LiveTranscription | None]
     dtmf: NotRequired[LiveDigits | None]
     transfer: NotRequired[LiveTransfer | None]
     time_limit: NotRequired[int | None]
@@ -305,6 +325,8 @@ class CreateCallFields(TypedDict):
     machine_detection: NotRequired[Literal['off', 'detect', 'hangup']]
     record: NotRequired[bool]
     recording_channels: NotRequired[Literal['mono', 'dual']]
+    transcribe: NotRequired[bool]
+    transcription_language: NotRequired[str]
     send_digits: NotRequired[str | None]
     caller_name: NotRequired[str | None]
     headers: NotRequired[dict[str, str]]
@@ -316,5 +338,5 @@ class CreateCallFields(TypedDict):
     webhook_url: NotRequired[str | None]
     webhook_method: NotRequired[Literal['POST', 'GET']]
     webhook_format: NotRequired[Literal['json', 'form', 'jambonz']]
-    verbs: NotRequired[list[Answer | Play | Say | Pause | Gather | Record | Dial | Conference | Stream | Model | SendDigits | Redirect | Hangup] | None]
+    verbs: NotRequired[list[Answer | Play | Say | Pause | Gather | Record | Transcribe | Dial | Conference | Stream | Model | SendDigits | Redirect | Hangup] | None]
     model: NotRequired[shared.ModelFields | None]

@@ -18,6 +18,8 @@ _LIST = Operation(
 )
 _GET = Operation("GET", "/v1/calls/{callSid}")
 _TRACE = Operation("GET", "/v1/calls/{callSid}/trace")
+_GET_TRANSCRIPT = Operation("GET", "/v1/calls/{callSid}/transcript")
+_DELETE_TRANSCRIPT = Operation("DELETE", "/v1/calls/{callSid}/transcript")
 _UPDATE = Operation("POST", "/v1/Accounts/{sid}/Calls/{callSid}")
 _HANGUP = Operation("DELETE", "/v1/Accounts/{sid}/Calls/{callSid}")
 
@@ -42,6 +44,14 @@ class CallsResource(Resource):
     def trace(self, call_sid: str, /) -> calls.Trace:
         """Get the signalling of a call."""
         return self._transport.item(_TRACE, (call_sid,), {}, calls.Trace)
+
+    def get_transcript(self, call_sid: str, /) -> calls.CallTranscript:
+        """Get what the parties of a transcribed call have said so far."""
+        return self._transport.item(_GET_TRANSCRIPT, (call_sid,), {}, calls.CallTranscript)
+
+    def delete_transcript(self, call_sid: str, /) -> None:
+        """Delete the transcript of a call."""
+        return self._transport.nothing(_DELETE_TRANSCRIPT, (call_sid,), {})
 
     def update(self, call_sid: str, /, **fields: Unpack[fields_of.UpdateLiveCallFields]) -> Call:
         """Change an active call."""
@@ -72,6 +82,14 @@ class AsyncCallsResource(AsyncResource):
     async def trace(self, call_sid: str, /) -> calls.Trace:
         """Get the signalling of a call."""
         return await self._transport.item(_TRACE, (call_sid,), {}, calls.Trace)
+
+    async def get_transcript(self, call_sid: str, /) -> calls.CallTranscript:
+        """Get what the parties of a transcribed call have said so far."""
+        return await self._transport.item(_GET_TRANSCRIPT, (call_sid,), {}, calls.CallTranscript)
+
+    async def delete_transcript(self, call_sid: str, /) -> None:
+        """Delete the transcript of a call."""
+        return await self._transport.nothing(_DELETE_TRANSCRIPT, (call_sid,), {})
 
     async def update(self, call_sid: str, /, **fields: Unpack[fields_of.UpdateLiveCallFields]) -> AsyncCall:
         """Change an active call."""

@@ -66,6 +66,19 @@ class Quality(Result):
     legs: list[LegQuality]
 
 
+class Sentence(Result):
+    """
+    One sentence; times count from the answer.
+    """
+
+    speaker: Annotated[
+        Literal['a', 'b'], Field(description='a: the first party; b: any other.')
+    ]
+    text: str
+    start_ms: int
+    end_ms: int | None
+
+
 class StreamObject(Result):
     """
     The agent stream of a call.
@@ -147,3 +160,12 @@ class Call(Result):
     ]
     quality: Quality | None
     tag: str | None
+
+
+class CallTranscript(Result):
+    """
+    Sentences of a transcribed call so far.
+    """
+
+    call_sid: str
+    sentences: list[Sentence]

@@ -20,6 +20,7 @@
 namespace trunkline::engine {
 
 class Engine;
+class FrameListenerHandle;
 class TapHandle;
 
 /// The control thread's hold on a stream. All methods are harmless after `close`.
@@ -54,6 +55,8 @@ class StreamHandle : public std::enable_shared_from_this<StreamHandle> {
     void stop_recording();
     /// With `both`, frames of what is sent come under a number of their own, `TapHandle::sent_id`.
     std::shared_ptr<TapHandle> open_tap(graph::AudioFormat format, bool both = false);
+    /// Hand out what is received, at 8000 or 16000 Hz; any number of times. Null when the stream is closed.
+    std::shared_ptr<FrameListenerHandle> listen(std::uint32_t rate_hz);
     /// Send soft noise where there is nothing else to send.
     void comfort_noise(bool active);
     /// Feed a listener with what the stream receives. What is returned only serves to detach it.

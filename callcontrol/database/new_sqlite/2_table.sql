@@ -260,5 +260,5 @@ CREATE TABLE operator_actions (
 	path TEXT NOT NULL,
 	created_at BIGINT NOT NULL,
 	CONSTRAINT pk_operator_actions PRIMARY KEY (position),
-	CONSTRAINT fk_operator_actions_account_sid_accounts FOREIGN KEY(account_sid) REFERENCES accounts (account_sid)
+	CONSTRAINT fk_operator_actions_account_sid FOREIGN KEY(account_sid) REFERENCES accounts (account_sid)
 );

@@ -37,7 +37,7 @@ def upgrade() -> None:
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("position", name=op.f("pk_operator_actions")),
         sa.ForeignKeyConstraint(
-            ["account_sid"], ["accounts.account_sid"], name=op.f("fk_operator_actions_account_sid_accounts")
+            ["account_sid"], ["accounts.account_sid"], name=op.f("fk_operator_actions_account_sid")
         ),
     )
 

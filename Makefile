@@ -4,8 +4,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-# Debian compiles its Python with profile-guided and link-time optimization. One that was compiled on the machine often
-# lacks both, and takes a third longer.
+# Debian compiles its Python with profile-guided and link-time optimization (ADR 108).
 PYTHON ?= $(or $(shell /usr/bin/python3 -c 'import sys; sys.version_info >= (3, 11) and print(sys.executable)' 2>/dev/null),python3)
 VENV := .venv
 BIN := $(VENV)/bin

@@ -223,11 +223,11 @@ std::shared_ptr<TapHandle> StreamHandle::open_tap(graph::AudioFormat format, boo
 }
 
 std::shared_ptr<FrameListenerHandle> StreamHandle::listen(std::uint32_t rate_hz) {
-    if (rate_hz != 8000 && rate_hz != 16000) throw std::invalid_argument("listeners hear at 8000 or 16000 Hz");
+    if (rate_hz != 8000 && rate_hz != 16000)
+        throw std::invalid_argument("listeners hear at 8000 or 16000 Hz");
     if (!open()) return nullptr;
     const std::uint64_t id = engine_->next_id();
-    Listener* listener =
-        attach_listener(std::make_unique<FrameListener>(id, rate_hz, shard_->event_queue()));
+    Listener* listener = attach_listener(std::make_unique<FrameListener>(id, rate_hz, shard_->event_queue()));
     return std::make_shared<FrameListenerHandle>(shared_from_this(), id, listener);
 }
 

@@ -21,6 +21,7 @@ __all__ = ["MOST_MEASURED", "CallLevels", "Levels"]
 MOST_MEASURED: Final = 100
 """Newest calls of a page that are measured, be it of an account or of all; a leg costs 0.02 % of a core."""
 
+_MOST_OF_ALL: Final = 250
 _FLOOR_DB: Final = 60
 _STEP_DB: Final = 2
 # With a look each 1.2 s: 10 s, which has two reports of the far end.
@@ -85,6 +86,8 @@ class Levels:
             ]
             if not looking:
                 continue
+            if len(watched) >= _MOST_OF_ALL:
+                break
             counts.update(looking)
             call = watched[call_sid] = self._watched.get(call_sid) or _Watched(runner)
             self._watched.pop(call_sid, None)

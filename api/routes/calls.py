@@ -25,6 +25,7 @@ from api.schemas.serializers import keyset_meta, shown
 from api.schemas.streams import StreamFields
 from callcontrol.calls import requests as domain
 from callcontrol.calls.live.requests import LiveUpdate, TransferRequest
+from callcontrol.calls.plan import USUAL_LANGUAGE
 from callcontrol.calls.records.call_json import call_object
 from callcontrol.errors import (
     CallEnded,
@@ -128,7 +129,9 @@ async def delete_call_transcript(context: Context[NoBody, NoQuery]) -> Reply:
     For ever. 409 while the call is up.
     """
     record = await context.services.calls.get_call(context.account_sid, context.path["callSid"])
-    if not record.status.ended:
+    calls = context.services.calls
+    # Its last words may come for some seconds after its end.
+    if not record.status.ended or calls.active(record.call_sid) is not None:
         raise Conflict("The call is up; hang it up, or delete its transcript when it has ended.")
     await context.storage.transcripts.delete(record.call_sid, keep_agent=True)
     return Reply(None)
@@ -259,7 +262,7 @@ def _live_update(body: UpdateLiveCall) -> LiveUpdate:
         recording=body.record.action if body.record else None,
         recording_channels=body.record.channels if body.record else "dual",
         transcription=body.transcribe.action if body.transcribe else None,
-        transcription_language=body.transcribe.language if body.transcribe else "en-IN",
+        transcription_language=body.transcribe.language if body.transcribe else USUAL_LANGUAGE,
         digits=body.dtmf.digits if body.dtmf else None,
         digits_party=body.dtmf.party if body.dtmf else "a",
         transfer=_transfer(transfer) if transfer is not None else None,

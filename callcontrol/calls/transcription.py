@@ -1,7 +1,7 @@
 """Transcription of a call: the parties that are listened to, and the sentences that come of it."""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from callcontrol.calls.effects import Effect
 from callcontrol.calls.effects.media import EndTranscription, TranscribeLeg
@@ -29,6 +29,14 @@ _PER_S: Final = 4.0
 """Rate of sentences beyond a burst, more than two parties can say."""
 
 
+class _Run(NamedTuple):
+    """One leg at a recogniser: the speaker stays, also if the leg becomes another party by a transfer."""
+
+    language: str
+    speaker: PartyName
+    hook_url: str | None
+
+
 class CallTranscription:
     """
     The transcription of one call: each answered leg is listened to, and has a speaker of its own.
@@ -42,8 +50,8 @@ class CallTranscription:
         self._language: str | None = None
         self._hook_url: str | None = None
         self._runs: dict[LegId, int] = {}
-        self._open: dict[int, str] = {}
-        """Languages of the runs that may send words, by number."""
+        self._open: dict[int, _Run] = {}
+        """The runs that may send words, by number."""
         self._run_count = 0
         self._sentences = 0
         self._characters = 0
@@ -61,18 +69,24 @@ class CallTranscription:
         return bool(self._open)
 
     def start(self, language: str, hook_url: str | None = None) -> None:
-        """Listen to all parties from now on; ``follow`` finds them. Replaces an earlier start."""
-        self._language, self._hook_url = language, hook_url
+        """
+        Listen to all parties from now on; ``follow`` finds them.
+
+        Replaces an earlier start, but for its hook where none is given.
+        """
+        self._language = language
+        self._hook_url = hook_url or self._hook_url
 
     def stop(self) -> None:
         """Listen to nobody from now on."""
-        self._language = None
+        self._language = self._hook_url = None
 
     def follow(self, legs: Mapping[LegId, Leg]) -> Iterator[Effect]:
         """Listen to the legs that are answered, and no more to those that are not."""
         language = self._language
         for leg, number in list(self._runs.items()):
-            changed = self._open.get(number, language) != language
+            run = self._open.get(number)
+            changed = run is not None and run.language != language
             if language is None or changed or leg not in legs or not legs[leg].up:
                 del self._runs[leg]
                 yield EndTranscription(number)
@@ -82,29 +96,29 @@ class CallTranscription:
             if answered.up and leg_id not in self._runs:
                 self._run_count += 1
                 self._runs[leg_id] = self._run_count
-                self._open[self._run_count] = language
+                speaker: PartyName = "a" if leg_id == self._call.a_leg.id else "b"
+                self._open[self._run_count] = _Run(language, speaker, self._hook_url)
                 yield TranscribeLeg(leg_id, self._run_count, language)
 
     def heard(self, event: SentenceHeard) -> Iterator[Effect]:
         """Report a sentence, with its times from the answer of the call."""
-        language, call = self._open.get(event.number), self._call
-        if language is None or not self._admits(len(event.text), call.now_s):
+        run, call = self._open.get(event.number), self._call
+        if run is None or not self._admits(len(event.text), call.now_s):
             return
         answered_at = call.record.answered_at or call.wall_time
         end_ms = max(0, round((call.wall_time - answered_at).total_seconds() * 1000))
         start_ms = max(0, end_ms - event.duration_ms)
-        speaker: PartyName = "a" if event.leg == call.a_leg.id else "b"
-        yield Transcribe(TranscriptSegment(speaker, event.text, start_ms, end_ms))
+        yield Transcribe(TranscriptSegment(run.speaker, event.text, start_ms, end_ms))
         sentence = {
             "number": self._sentences,
-            "speaker": speaker,
+            "speaker": run.speaker,
             "text": event.text,
             "confidence": event.confidence,
-            "language": language,
+            "language": run.language,
             "start_ms": start_ms,
             "end_ms": end_ms,
         }
-        yield Save(SENTENCE_EVENT, {"transcript": sentence}, hook_url=self._hook_url)
+        yield Save(SENTENCE_EVENT, {"transcript": sentence}, hook_url=run.hook_url)
 
     def ended(self, event: TranscriptionEnded) -> Iterator[Effect]:
         """Note that a run sends no more words; one that could not begin is not repeated."""

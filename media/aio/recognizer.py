@@ -34,6 +34,9 @@ _SERVER_ERROR = 500
 OUTCOMES = ("connected", "unreachable", "refused", "broken", "skipped")
 """Outcomes of connections; a `broken` one was `connected` before, a `skipped` one not made at all."""
 
+LEFT_ALONE = "it is left alone after failures"
+"""Reason for which `on_failed` is called while the circuit breaker is open."""
+
 STATES = tuple(state.name.lower() for state in BreakerState)
 """States of the circuit breaker of a recogniser."""
 
@@ -141,7 +144,7 @@ class Recognition:
         self._more = asyncio.Event()
         self._stopped = False
         self._finishing = False
-        self._proven = False
+        self._flushed = False
         self._on_ended: Callable[[], None] | None = None
         self._overdue: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.task = asyncio.create_task(self._run())
@@ -185,7 +188,7 @@ class Recognition:
                 await self._serve()
             else:
                 self._recognizer.outcomes["skipped"] += 1
-                self._fail("")
+                self._fail(LEFT_ALONE)
         finally:
             self._ended()
 
@@ -200,9 +203,8 @@ class Recognition:
         try:
             socket = await self._connected()
             outcomes["connected"] += 1
-            problem = await self._talk(socket)
+            problem, works = await self._talk(socket)
             if problem is not None:
-                works = False
                 outcomes["broken"] += 1
                 self._fail(problem)
         except aiohttp.WSServerHandshakeError as error:
@@ -216,12 +218,17 @@ class Recognition:
         finally:
             self._recognizer.report(works)
 
-    async def _talk(self, socket: aiohttp.ClientWebSocketResponse) -> str | None:
-        """Send audio and read words until either ends; return the reason if that was not wanted."""
-        problem = ""
+    async def _talk(self, socket: aiohttp.ClientWebSocketResponse) -> tuple[str | None, bool | None]:
+        """
+        Send audio and read words until either ends.
+
+        Return the reason if that was not wanted, and what it has shown of the server, as for `report`.
+        """
+        refusal: SessionRefused | None = None
         sending = asyncio.create_task(self._send(socket))
         reading = asyncio.create_task(self._read(socket))
-        proof = asyncio.get_running_loop().call_later(_PROVEN_S, self._prove)
+        # A long connection must not keep others from trying the server.
+        proof = asyncio.get_running_loop().call_later(_PROVEN_S, self._recognizer.report, True)
         try:
             ends = (sending, reading, self._overdue)
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
@@ -233,17 +240,14 @@ class Recognition:
                 task.cancel()
             for result in await asyncio.gather(sending, reading, return_exceptions=True):
                 if isinstance(result, SessionRefused):
-                    problem = f"reported {result}"
+                    refusal = result
             await socket.close()
         if self._stopped or self._finishing:
-            return None
-        return problem or f"ended the connection with {socket.close_code}"
-
-    def _prove(self) -> None:
-        """Report that the server works, once: a long connection must not keep others from trying it."""
-        if not self._proven:
-            self._proven = True
-            self._recognizer.report(True)
+            return None, None
+        if refusal is None:
+            return f"ended the connection with {socket.close_code}", False
+        # Customers choose the language, for example: what is wrong with one session says nothing of others.
+        return f"reported {refusal}", False if refusal.by_failure else None
 
     async def _connected(self) -> aiohttp.ClientWebSocketResponse:
         async with asyncio.timeout(self._recognizer.server.connect_timeout_s):
@@ -272,6 +276,7 @@ class Recognition:
             async with asyncio.timeout(_CLOSE_TIMEOUT_S):
                 if not self._stopped:
                     await _write(socket, dialect.flush())
+                    self._flushed = True
                 await _write(socket, dialect.closing())
         except (ConnectionError, TimeoutError):
             return
@@ -295,9 +300,9 @@ class Recognition:
                 continue
             if heard is not None and not self._stopped:
                 if heard.final:
-                    self._prove()
+                    self._recognizer.report(True)
                 self._on_heard(heard)
-            if self._finishing and self._dialect.settled:
+            if self._flushed and self._dialect.settled:
                 return
 
     def _tell_of_talking(self, size_bytes: int) -> None:
@@ -315,9 +320,9 @@ class Recognition:
     def _fail(self, problem: str) -> None:
         if not self._stopped and not self._finishing:
             self._stopped = True
-            if problem:
+            if problem != LEFT_ALONE:
                 _LOGGER.warning("speech is not recognised: the server %s", problem)
-            self._on_failed(problem or "it is left alone after failures")
+            self._on_failed(problem)
 
 
 async def _write(socket: aiohttp.ClientWebSocketResponse, message: bytes | str | None) -> None:

@@ -40,6 +40,8 @@ _HUGE = 1e9
 _OPENAI_RATE = 24_000
 _SHORT_LANGUAGE = re.compile(r"[a-z]{2,3}")
 _CODE = re.compile(r"[a-z0-9_.-]{1,64}")
+_SERVER_ERROR = "server_error"
+_NOTHING_TO_COMMIT = "input_audio_buffer_commit_empty"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,17 @@ class Heard:
 
 
 class SessionRefused(Exception):
-    """The server ends its service; the message is its code for the reason."""
+    """
+    The server ends its service; the message is its code for the reason.
+
+    Attributes:
+        by_failure: True if the server has failed; False if it takes offence at this session alone, such as at
+            its language.
+    """
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.by_failure = code == _SERVER_ERROR
 
 
 class RecognizerDialect(Protocol):
@@ -247,12 +259,14 @@ class OpenAiDialect:
         self._converter = AudioConverter(("l16", sample_rate), ("l16", _OPENAI_RATE))
         self._deltas: dict[str, str] = {}
         self._begun = 0
+        self._committed = 0
         self._transcribed = 0
+        self._flushing = False
 
     @property
     def settled(self) -> bool:
-        """True when every utterance that began has its words, or has none."""
-        return self._transcribed >= self._begun
+        """True when every utterance that began has its words, or has none, and the last one is known."""
+        return not self._flushing and self._transcribed >= max(self._begun, self._committed)
 
     def url(self) -> str:
         """Return the address of a session that only transcribes."""
@@ -287,8 +301,9 @@ class OpenAiDialect:
         return json.dumps({"type": "input_audio_buffer.append", "audio": b64encode(converted).decode()})
 
     def flush(self) -> str | None:
-        """Return the message that makes an utterance of what was heard, if the party talks."""
-        return '{"type":"input_audio_buffer.commit"}' if self.speaking else None
+        """Return the message that makes an utterance of what was heard; its beginning may be unknown yet."""
+        self._flushing = True
+        return '{"type":"input_audio_buffer.commit"}'
 
     def closing(self) -> str | None:
         """Return none: closing the connection ends the session."""
@@ -305,6 +320,9 @@ class OpenAiDialect:
             case "input_audio_buffer.speech_stopped":
                 self.speaking = False
                 return Heard("", final=False)
+            case "input_audio_buffer.committed":
+                self._committed += 1
+                self._flushing = False
             case "conversation.item.input_audio_transcription.delta":
                 return self._delta(message)
             case "conversation.item.input_audio_transcription.completed":
@@ -316,8 +334,10 @@ class OpenAiDialect:
             case "error":
                 error = message.get("error")
                 code = error.get("code") or error.get("type") if isinstance(error, Mapping) else None
-                known = isinstance(code, str) and _CODE.fullmatch(code)
-                raise SessionRefused(code if known else "an error")
+                if self._flushing and code == _NOTHING_TO_COMMIT:
+                    self._flushing = False
+                    return None
+                raise SessionRefused(code if isinstance(code, str) and _CODE.fullmatch(code) else "an error")
         return None
 
     def _delta(self, message: Mapping[str, Any]) -> Heard | None:

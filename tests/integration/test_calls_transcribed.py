@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
-from collections.abc import AsyncIterator
+import weakref
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from aiohttp import web
 
+from callcontrol.calls.aio.transcription import PartyTranscription
 from callcontrol.calls.live.requests import LiveUpdate
 from callcontrol.calls.plan import ChangeTranscription, Gather, Pause, Plan, Step
 from callcontrol.calls.requests import CallMetadata
@@ -19,6 +23,7 @@ from callcontrol.errors import Conflict
 from fixtures.loopback_endpoint import LoopbackEndpoint
 from fixtures.recognizer import RecognizerEndpoint
 from fixtures.recognizer_openai import TranscriptionEndpoint
+from media.aio import FrameListener, RtpStream
 from media.aio.recognizer import Recognizer
 from media.audio import tone
 from media.audio.circuit_breaker import BreakerState
@@ -238,6 +243,51 @@ async def test_a_failing_recogniser_is_left_alone_and_tried_again(
         assert recognizer.breaker.state is BreakerState.CLOSED
         call.hang_up()
         assert (await it.world.ended()).status.value == "completed"
+
+
+async def test_a_session_that_is_refused_keeps_no_other_from_the_recogniser(tmp_path: Path) -> None:
+    async with stage(tmp_path, "openai") as it:
+        assert isinstance(it.endpoint, TranscriptionEndpoint)
+        it.endpoint.error = "invalid_value"
+        call = await it.call(language="zz")
+        assert await eventually(lambda: it.recognizer.outcomes["broken"] == 4, 60.0)
+        assert it.recognizer.breaker.state is BreakerState.CLOSED and not it.recognizer.outcomes["skipped"]
+        call.hang_up()
+        await it.world.ended()
+
+
+async def test_a_transcription_leaves_nothing_for_the_collector(tmp_path: Path) -> None:
+    async with stage(tmp_path) as it:
+        stream = StreamOfFrames()
+        heard: list[str] = []
+        runs = [
+            PartyTranscription(
+                it.recognizer,
+                cast(RtpStream, stream),
+                "en-IN",
+                wide=False,
+                on_sentence=lambda said, _: heard.append(said.text),
+            )
+            for _ in range(2)
+        ]
+        await it.hears(2)
+        left, ended = [weakref.ref(run) for run in runs], asyncio.Event()
+        gc.disable()
+        try:
+            runs[0].finish(ended.set)
+            runs[1].stop()
+            runs.clear()
+            await asyncio.wait_for(ended.wait(), 5)
+            assert await eventually(lambda: [run() for run in left] == [None, None])
+        finally:
+            gc.enable()
+
+
+class StreamOfFrames:
+    """A stream of which only the listeners are used."""
+
+    def listen(self, on_frame: Callable[[bytes], None], *, sample_rate: int) -> FrameListener:
+        return cast(FrameListener, SimpleNamespace(sample_rate=sample_rate, close=lambda: None))
 
 
 async def test_a_recogniser_that_cannot_be_reached_harms_no_call(tmp_path: Path) -> None:

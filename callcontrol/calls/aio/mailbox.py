@@ -14,7 +14,13 @@ from typing import Any, Final
 from callcontrol.calls.events import Event
 from callcontrol.calls.events.agent import AgentDigits, AgentHangup, AgentTransfer
 from callcontrol.calls.events.answers import Timer, TimerFired
-from callcontrol.calls.events.commands import DigitsRequested, HangupRequested, ListenRequested, MuteRequested
+from callcontrol.calls.events.commands import (
+    DigitsRequested,
+    HangupRequested,
+    ListenRequested,
+    MuteRequested,
+    TranscriptionRequested,
+)
 from callcontrol.calls.events.legs import LegCancelled, LegProgress
 from callcontrol.calls.events.media import DigitReceived, SentenceHeard
 from callcontrol.calls.events.transfers import PartnerDigit
@@ -35,6 +41,7 @@ _SHED: Final = (
     MuteRequested,
     ListenRequested,
     DigitsRequested,
+    TranscriptionRequested,
     SentenceHeard,
 )
 _WIND_UP_LIMIT_S: Final = 10.0

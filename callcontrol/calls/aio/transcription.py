@@ -2,18 +2,18 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from callcontrol.calls.aio.context import ActiveCall, EffectPerformer
 from callcontrol.calls.effects import Effect
 from callcontrol.calls.effects import media as do
 from callcontrol.calls.events.media import SentenceHeard, TranscriptionEnded
-from callcontrol.ids import LegId
 from media.aio import FrameListener, RtpStream
-from media.aio.recognizer import Recognition, Recognizer
+from media.aio.recognizer import LEFT_ALONE, Recognition, Recognizer
 from media.audio.recognition import Heard
 
-NO_RECOGNIZER: Final = "this server has no recogniser"
+NO_RECOGNIZER: Final = "this server has no recogniser, or the party is not there"
 
 _FIRST_RETRY_S: Final = 1.0
 _MAX_RETRY_S: Final = 60.0
@@ -24,7 +24,8 @@ class PartyTranscription:
     The transcription of one party. What it says while a recogniser is lost is not transcribed.
 
     A recogniser that fails is asked again after 1 s, doubled by each failure without words between, up to
-    60 s. ``on_sentence`` gets each sentence and the milliseconds since its first words.
+    60 s. While it is left alone for the failures of others, the time stays as it is. ``on_sentence`` gets
+    each sentence and the milliseconds since its first words.
     """
 
     def __init__(
@@ -49,22 +50,25 @@ class PartyTranscription:
 
     def finish(self, on_ended: Callable[[], None]) -> None:
         """Listen no more, and call ``on_ended`` behind the last sentence."""
-        self._release()
-        if self._recognition is None:
+        recognition = self._release()
+        if recognition is None:
             on_ended()
         else:
-            self._recognition.finish(on_ended)
+            recognition.finish(on_ended)
 
     def stop(self) -> None:
         """Listen no more; nothing is reported any more."""
-        self._release()
-        if self._recognition is not None:
-            self._recognition.stop()
+        recognition = self._release()
+        if recognition is not None:
+            recognition.stop()
 
-    def _release(self) -> None:
+    def _release(self) -> Recognition | None:
+        """Detach from the party, and return the recognition, which holds this object until it is done."""
         self._listener.close()
         if self._retry is not None:
             self._retry.cancel()
+        recognition, self._recognition = self._recognition, None
+        return recognition
 
     def _connect(self) -> None:
         self._retry = None
@@ -87,7 +91,8 @@ class PartyTranscription:
     def _failed(self, problem: str) -> None:
         self._recognition = self._began_s = None
         self._retry = self._loop.call_later(self._retry_s, self._connect)
-        self._retry_s = min(2 * self._retry_s, _MAX_RETRY_S)
+        if problem != LEFT_ALONE:
+            self._retry_s = min(2 * self._retry_s, _MAX_RETRY_S)
 
 
 class TranscriptionPerformer(EffectPerformer):
@@ -116,17 +121,17 @@ class TranscriptionPerformer(EffectPerformer):
             stream,
             effect.language,
             wide=self._media.is_wide(effect.leg),
-            on_sentence=lambda heard, duration_ms: self._sentence(
-                effect.leg, effect.number, heard, duration_ms
-            ),
+            on_sentence=partial(self._sentence, effect.number),
         )
 
-    def _sentence(self, leg: LegId, number: int, heard: Heard, duration_ms: int) -> None:
-        self._mailbox.post(SentenceHeard(leg, number, heard.text, heard.confidence, duration_ms))
+    def _sentence(self, number: int, heard: Heard, duration_ms: int) -> None:
+        self._mailbox.post(SentenceHeard(number, heard.text, heard.confidence, duration_ms))
 
     def _end(self, effect: do.EndTranscription) -> None:
         run = self._runs.get(effect.number)
-        if run is not None:
+        if run is None:
+            self._ended(effect.number)
+        else:
             run.finish(lambda: self._ended(effect.number))
 
     def _ended(self, number: int) -> None:

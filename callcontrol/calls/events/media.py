@@ -60,7 +60,6 @@ class SentenceHeard(Event):
     ``duration_ms`` is the time since its first words were recognised.
     """
 
-    leg: LegId
     number: int
     text: str = field(repr=False)
     confidence: float

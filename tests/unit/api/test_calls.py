@@ -14,7 +14,7 @@ from callcontrol.calls.events.commands import HangupRequested
 from callcontrol.calls.hangup_cause import NORMAL_CLEARING
 from callcontrol.e164 import MAX_NUMBER_CHARS, NOT_A_NUMBER
 from callcontrol.instructions.verbs import NO_REJECT
-from callcontrol.models import TEST_PREFIX, CallFilter, CallStatus
+from callcontrol.models import TEST_PREFIX, CallFilter, CallStatus, TranscriptSegment
 from sip.aio import Listen, TraceRecord
 from tests.support.api_facts import (
     ACCOUNT,
@@ -449,6 +449,17 @@ async def test_trace(client: Client, services: Services) -> None:
         "call_id": "abc@host",
         "message": "INVITE sip:x SIP/2.0\r\n\r\n",
     }
+
+
+async def test_a_transcript_is_deleted_when_its_last_words_have_come(client: Client, stage: ApiStage) -> None:
+    record = await stage.services.calls.get_call(ACCOUNT, ENDED_SID)
+    path = f"/v1/calls/{ENDED_SID}/transcript"
+    stage.storage.transcripts.add(record, TranscriptSegment("a", "good bye", 0, 900))
+    stage.park(record=record)
+    assert ((await client.delete(path)).status, len((await client.get(path)).data["sentences"])) == (409, 1)
+    stage.services.calls._runners.clear()
+    assert (await client.delete(path)).status == 204
+    assert (await client.get(path)).data["sentences"] == []
 
 
 async def test_list(client: Client) -> None:

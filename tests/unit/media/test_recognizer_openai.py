@@ -175,15 +175,42 @@ def test_the_vendors_own_event_is_read() -> None:
 
 def test_words_are_due_from_the_beginning_of_an_utterance_to_its_transcript() -> None:
     dialect = make()
-    assert dialect.settled and dialect.flush() is None
     dialect.read(event("input_audio_buffer.speech_started", item_id="item_1", audio_start_ms=0))
-    flush = dialect.flush()
-    assert not dialect.settled and flush is not None
-    InputAudioBufferCommitEvent.model_validate(json.loads(flush))
+    assert not dialect.settled
     dialect.read(event("input_audio_buffer.speech_stopped", item_id="item_1", audio_end_ms=900))
-    assert not dialect.settled and dialect.flush() is None
+    dialect.read(event("input_audio_buffer.committed", item_id="item_1", previous_item_id=None))
+    assert not dialect.settled
     dialect.read(completed("haan"))
     assert dialect.settled
+
+
+def test_words_at_the_end_are_due_although_their_beginning_is_not_known() -> None:
+    dialect = make()
+    flush = dialect.flush()
+    assert flush is not None and not dialect.settled
+    InputAudioBufferCommitEvent.model_validate(json.loads(flush))
+    dialect.read(event("input_audio_buffer.committed", item_id="item_1", previous_item_id=None))
+    assert not dialect.settled
+    dialect.read(completed("haan"))
+    assert dialect.settled
+
+
+def test_an_end_without_words_is_no_error() -> None:
+    nothing = event("error", error={"code": "input_audio_buffer_commit_empty"})
+    dialect = make()
+    dialect.flush()
+    assert dialect.read(nothing) is None and dialect.settled
+    with pytest.raises(SessionRefused):
+        dialect.read(nothing)
+
+
+@pytest.mark.parametrize(("code", "by_failure"), [("server_error", True), ("invalid_value", False)])
+def test_what_a_session_is_refused_for_says_something_of_the_server_or_not(
+    code: str, by_failure: bool
+) -> None:
+    with pytest.raises(SessionRefused) as refused:
+        make().read(event("error", error={"code": code}))
+    assert refused.value.by_failure is by_failure
 
 
 def test_a_transcription_that_fails_is_not_waited_for() -> None:

@@ -12,6 +12,7 @@ from callcontrol.calls.aio.context import ActiveCall, EffectPerformer
 from callcontrol.calls.aio.dtmf import InfoDigits
 from callcontrol.calls.aio.media.audio import LegListener
 from callcontrol.calls.aio.media.prompts import PROMPT_SCHEME, AudioUnavailable
+from callcontrol.calls.aio.transcription import NO_RECOGNIZER
 from callcontrol.calls.effects import Effect
 from callcontrol.calls.effects import media as do
 from callcontrol.calls.effects.records import KeepMessage
@@ -22,7 +23,6 @@ from media.aio.recognizer import Recognition
 from media.audio import AudioError, Clip
 
 NO_SPEECH: Final = "this server speaks no texts"
-NO_RECOGNIZER: Final = "this server has no recogniser, or the party is not there"
 
 
 class MediaPerformer(EffectPerformer):

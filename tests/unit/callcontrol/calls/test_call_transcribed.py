@@ -21,8 +21,8 @@ START = TranscriptionRequested("en-IN")
 STOP = TranscriptionRequested(None)
 
 
-def sentence(leg: int = A, number: int = 1, text: str = "hello", duration_ms: int = 300) -> SentenceHeard:
-    return SentenceHeard(leg, number, text, 0.9, duration_ms)
+def sentence(number: int = 1, text: str = "hello", duration_ms: int = 300) -> SentenceHeard:
+    return SentenceHeard(number, text, 0.9, duration_ms)
 
 
 def reported(drive: Drive) -> list[dict[str, object]]:
@@ -36,8 +36,8 @@ def test_both_parties_of_a_bridge_are_listened_to_and_told_apart() -> None:
     drive.feed(START)
     assert drive.done(TranscribeLeg) == [TranscribeLeg(A, 1, "en-IN"), TranscribeLeg(B, 2, "en-IN")]
     drive.after(2)
-    drive.feed(sentence(A, 1, "one"))
-    drive.feed(sentence(B, 2, "two"))
+    drive.feed(sentence(1, "one"))
+    drive.feed(sentence(2, "two"))
     first, second = reported(drive)
     assert (first["speaker"], first["text"], first["number"]) == ("a", "one", 1)
     assert (second["speaker"], second["text"], second["number"]) == ("b", "two", 2)
@@ -52,6 +52,17 @@ def test_a_party_that_leaves_is_listened_to_no_more() -> None:
     drive.feed(START)
     drive.feed(LegEnded(B))
     assert EndTranscription(2) in drive.done(EndTranscription)
+
+
+def test_a_party_keeps_its_name_when_it_becomes_the_first() -> None:
+    drive = bridged()
+    drive.feed(START)
+    drive.machine.replace_a_leg(B, joins_call=False)
+    drive.feed(sentence(1, "last words of the first"), sentence(2, "words of the second"))
+    assert [(said["speaker"], said["text"]) for said in reported(drive)] == [
+        ("a", "last words of the first"),
+        ("b", "words of the second"),
+    ]
 
 
 def test_an_order_is_refused_before_the_answer_and_where_there_is_nothing_to_end() -> None:

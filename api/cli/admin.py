@@ -8,6 +8,7 @@ import json
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 from api.process.config import Settings
 from api.process.secret_keys import secret_box
@@ -316,6 +317,10 @@ def _policies(given: list[tuple[str, Any]]) -> tuple[dict[str, Any], dict[str, A
 def console_link(settings: Settings, arguments: argparse.Namespace) -> int:
     """Run `trunkline console link`."""
     url = arguments.url or settings.public_url or _here(settings)
+    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+        raise ValidationFailed.of(
+            "url", "must be an http or https address, such as https://calls.example.com"
+        )
 
     async def work(storage: Administration, arguments: argparse.Namespace) -> dict[str, Any]:
         ends = utc_now() + LINK_LIFE

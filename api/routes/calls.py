@@ -133,7 +133,7 @@ async def delete_call_transcript(context: Context[NoBody, NoQuery]) -> Reply:
     # Its last words may come for some seconds after its end.
     if not record.status.ended or calls.active(record.call_sid) is not None:
         raise Conflict("The call is up; hang it up, or delete its transcript when it has ended.")
-    await context.storage.transcripts.delete(record.call_sid, keep_agent=True)
+    await context.storage.transcripts.delete_of_parties(record.call_sid)
     return Reply(None)
 
 

@@ -19,6 +19,7 @@ from api.schemas.streams import StreamFields
 from callcontrol.e164 import MAX_NUMBER_CHARS
 from callcontrol.errors import FieldError
 from callcontrol.instructions.verbs import NO_REJECT, VERBS, header_errors
+from callcontrol.instructions.verbs.speaking import HEARD_LANGUAGE
 from media.audio import SpeechError
 from media.audio.speech import MAX_SPEECH_CHARS, speech_text
 
@@ -42,9 +43,20 @@ Loop = Annotated[int, Field(ge=1, le=100, description="How often.")]
 Wait = Annotated[float, Field(ge=1, le=60, description="Seconds.")]
 Method = Literal["POST", "GET"]
 ActionUrl = Annotated[WebUrl, Field(description="Asked what follows, and told what came of this.")]
+
+
+def _heard(language: str) -> str:
+    if HEARD_LANGUAGE.fullmatch(language) is None:
+        raise ValueError("must be a language such as en-IN or hi")
+    return language
+
+
 HeardLanguage = Annotated[
     str,
-    Field(pattern=r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}$", description="Of speech; default en-IN."),
+    AfterValidator(_heard),
+    Field(
+        json_schema_extra={"pattern": f"^{HEARD_LANGUAGE.pattern}$"}, description="Of speech; default en-IN."
+    ),
 ]
 RoomName = Annotated[str, Field(min_length=1, max_length=128)]
 Members = Annotated[int, Field(ge=2, le=40)]

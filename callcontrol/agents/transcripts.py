@@ -20,6 +20,7 @@ _CHARACTERS: Final = "segment_characters"
 _PARTIES: Final = "party_segments"
 
 AGENT_ROLES: Final = frozenset({"agent", "user"})
+PARTY_ROLES: Final = frozenset({"a", "b"})
 """Roles of a conversation with an agent; others are parties of a call that is transcribed."""
 
 
@@ -40,7 +41,7 @@ def count_segment(record: CallRecord, segment: TranscriptSegment) -> int | None:
     characters = int(details.get(_CHARACTERS, 0)) + len(segment.text)
     if number >= MAX_SEGMENTS or characters > MAX_CHARACTERS:
         return None
-    parties = int(details.get(_PARTIES, 0)) + (segment.role not in AGENT_ROLES)
+    parties = int(details.get(_PARTIES, 0)) + (segment.role in PARTY_ROLES)
     counted = {_COUNT: number + 1, _CHARACTERS: characters, **({_PARTIES: parties} if parties else {})}
     record.details = {**details, **counted}
     return number

@@ -256,6 +256,11 @@ def test_accounts_are_changed_wallets_topped_up_and_numbers_listed_and_released(
             "--set gateway.weight: ",
         ),
         (["carriers", "update", "--carrier", "nobody", "--set", "max_cps=5"], 1, "carrier"),
+        (
+            ["console", "link", "--operator", "asha", "--url", "ftp://here"],
+            1,
+            "--url: must be an http or https",
+        ),
         (["numbers", "add"], 2, "--account"),
         (["nonsense"], 2, "nonsense"),
     ],

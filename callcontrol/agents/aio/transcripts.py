@@ -6,14 +6,14 @@ call is, and so before any event says that it is ready.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any
 
 from sqlalchemy.engine import Connection
 
 from callcontrol.agents.store import transcripts
-from callcontrol.agents.transcripts import AGENT_ROLES, bounded, count_segment
+from callcontrol.agents.transcripts import AGENT_ROLES, PARTY_ROLES, bounded, count_segment
 from callcontrol.database.aio.database import Database, Operation
 from callcontrol.database.aio.writer import Writer
 from callcontrol.database.errors import is_transient
@@ -54,13 +54,19 @@ class TranscriptStore:
 
     async def of_parties(self, call_sid: str) -> Sequence[TranscriptSegment]:
         """The transcript of a call that is transcribed, so far."""
-        return [segment for segment in await self.of_call(call_sid) if segment.role not in AGENT_ROLES]
+        return [segment for segment in await self.of_call(call_sid) if segment.role in PARTY_ROLES]
 
-    async def delete(self, call_sid: str, *, keep_agent: bool = False) -> None:
-        """Delete what was said on a call that has ended, for ever; ``keep_agent`` keeps the agent's part."""
+    async def delete_of_agent(self, call_sid: str) -> None:
+        """Delete the conversation of a call that has ended with its agent, for ever."""
+        await self._delete(call_sid, AGENT_ROLES)
+
+    async def delete_of_parties(self, call_sid: str) -> None:
+        """Delete the transcript of a call that has ended, for ever."""
+        await self._delete(call_sid, PARTY_ROLES)
+
+    async def _delete(self, call_sid: str, roles: Collection[str]) -> None:
         await self._writer.flush()
-        but = AGENT_ROLES if keep_agent else ()
-        await self._writer.commit(lambda connection: transcripts.delete(connection, call_sid, but))
+        await self._writer.commit(lambda connection: transcripts.delete(connection, call_sid, roles))
 
     # The writer calls these four when it assembles a transaction and when that has ended.
 

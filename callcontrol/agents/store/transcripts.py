@@ -1,4 +1,4 @@
-"""Segments of transcripts of calls with voice agents."""
+"""Segments of transcripts of calls: of conversations with voice agents, and of what parties say."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
@@ -46,10 +46,10 @@ def of_call(connection: Connection, call_sid: str) -> list[TranscriptSegment]:
     ]
 
 
-def delete(connection: Connection, call_sid: str, but: Collection[str] = ()) -> int:
-    """Delete the transcript of a call but for these roles; return the number of segments."""
+def delete(connection: Connection, call_sid: str, roles: Collection[str]) -> int:
+    """Delete the segments of these roles of a call; return their number."""
     return connection.execute(
         sa.delete(transcript_segments).where(
-            transcript_segments.c.call_sid == call_sid, transcript_segments.c.role.not_in(but)
+            transcript_segments.c.call_sid == call_sid, transcript_segments.c.role.in_(roles)
         )
     ).rowcount

@@ -187,7 +187,7 @@ class AssistantService:
         record = await self.get_call(account_sid, call_sid, sandbox_only=sandbox_only)
         if not record.status.ended:
             raise Conflict("The call is up; hang it up, or delete its transcript when it has ended.")
-        await self._transcripts.delete(call_sid)
+        await self._transcripts.delete_of_agent(call_sid)
 
     async def list_calls(
         self, account_sid: str, query: AssistantCallFilter, page: int, per_page: int

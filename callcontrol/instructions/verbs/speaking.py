@@ -28,7 +28,8 @@ _MAX_LOOPS: Final = 100
 _MAX_PROMPTS: Final = 20
 _MAX_WAIT_S: Final = 60.0
 _INPUTS: Final = ("digits", "speech")
-_LANGUAGE: Final = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}")
+HEARD_LANGUAGE: Final = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}")
+"""Tag of a language that speech is recognised in."""
 _VOICE: Final = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 _KEYS: Final = frozenset("0123456789*#")
 
@@ -158,7 +159,7 @@ def heard_language(values: VerbValues, path: str, given: object) -> str:
     """Read the language of what is to be recognised."""
     if given is None:
         return USUAL_LANGUAGE
-    if not isinstance(given, str) or not _LANGUAGE.fullmatch(given):
+    if not isinstance(given, str) or not HEARD_LANGUAGE.fullmatch(given):
         values.wrong(f"{path}.language", "must be a language such as en-IN or hi")
     return str(given)
 

@@ -75,7 +75,8 @@ async def test_what_parties_said_is_kept_apart_from_the_conversation_with_an_age
     transcripts = storage.transcripts
     assert [one.text for one in await transcripts.of_parties(call.call_sid)] == ["by a", "by b"]
     assert [one.text for one in await transcripts.of_agent(call.call_sid)] == ["by agent", "by user"]
-    await transcripts.delete(call.call_sid, keep_agent=True)
-    assert [one.text for one in await transcripts.of_call(call.call_sid)] == ["by agent", "by user"]
-    await transcripts.delete(call.call_sid)
-    assert not await transcripts.of_call(call.call_sid)
+    await transcripts.delete_of_agent(call.call_sid)
+    assert [one.text for one in await transcripts.of_call(call.call_sid)] == ["by a", "by b"]
+    storage.transcripts.add(call, TranscriptSegment("agent", "again", 0))
+    await transcripts.delete_of_parties(call.call_sid)
+    assert [one.text for one in await transcripts.of_call(call.call_sid)] == ["again"]

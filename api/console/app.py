@@ -185,7 +185,9 @@ class Console:
                 raise Forbidden("This form is not of your session any more; load the page again.")
             if visit.operator is not None and visit.account_sid:
                 # Before it is done, so that nothing is done unrecorded.
-                await self.services.storage.operators.note(visit.operator, visit.account_sid, request.path)
+                await self.services.storage.operators.note(
+                    visit.operator, visit.account_sid, request.rel_url.raw_path
+                )
         try:
             return await page.handler(visit)
         except NodeUnreachable as elsewhere:

@@ -67,12 +67,14 @@ class SignedIn:
     operator: str | None = None
 
     @classmethod
-    def as_operator(cls, session: OperatorSession) -> SignedIn:
-        """Session of an operator: every scope in the account that is chosen, and only sight without one."""
+    def as_operator(cls, session: OperatorSession, *, is_active: bool = True) -> SignedIn:
+        """Session of an operator: every scope in the account that is chosen, only sight without one."""
         name, chosen = f"operator:{session.operator}", session.account_sid
         if chosen is None:
             return cls(Principal("", name, "all", _SEEN_EVERYWHERE), session.operator)
-        return cls(Principal(chosen, name, "all", granted("all", [EVERY_SCOPE])), session.operator)
+        # Keys of an account that is disabled are refused; an operator may still see why.
+        scopes = granted("all", [EVERY_SCOPE]) if is_active else _SEEN_EVERYWHERE
+        return cls(Principal(chosen, name, "all", scopes), session.operator)
 
     @property
     def chosen(self) -> str:
@@ -93,7 +95,9 @@ async def signed_in_by(storage: Storage, token: str) -> SignedIn:
         Unauthorized: It has ended.
     """
     if token.startswith(OPERATOR_PREFIX):
-        return SignedIn.as_operator(await storage.operators.find(token))
+        session = await storage.operators.find(token)
+        account = session.account_sid and storage.directory.account(session.account_sid)
+        return SignedIn.as_operator(session, is_active=not account or account.is_active)
     return SignedIn(await storage.console_sessions.principal(token))
 
 

@@ -72,11 +72,12 @@ def _id_in(message: Any) -> str | int | None:
 
 def _is_response(message: Mapping[str, Any]) -> bool:
     """True for a result with the id of its request, or an error; that of an error may be unknown."""
+    # Serializers of some clients write null for what is absent.
     result, error = message.get("result"), message.get("error")
-    if "error" not in message:
+    if error is None:
         return isinstance(result, dict) and _id_in(message) is not None
     return (
-        "result" not in message
+        result is None
         and isinstance(error, dict)
         and type(error.get("code")) is int
         and isinstance(error.get("message"), str)

@@ -20,6 +20,14 @@ MAX_ATTEMPTS: Final = 8
 """Attempts that are kept."""
 
 _SIGNATURES: Final = "-signature"
+_PREFIX: Final = "whsec_"
+_ESCAPED: Final = (
+    str.maketrans({"/": "\\/"}),
+    str.maketrans({"+": "\\u002B"}),
+    str.maketrans({"+": "\\u002b", "=": "\\u003d", "/": "\\u002f"}),
+    str.maketrans({"+": "&#43;", "=": "&#61;", "/": "&#47;"}),
+)
+"""Writings of JSON and HTML in which some libraries escape the characters of base64."""
 _LEAST_SIGNATURE_CHARS: Final = 16
 _CONTROLS: Final = bytes(set(range(0x20)) - set(b"\t\n\r")) + b"\x7f"
 
@@ -40,13 +48,14 @@ def withheld_values(headers: Mapping[str, str], secrets: Iterable[str | None]) -
     The longest come first, so that none is found within another.
     """
     plain = {secret for secret in secrets if secret}
+    plain |= {secret.removeprefix(_PREFIX) for secret in plain} - {""}
     for name, value in headers.items():
         if name.lower().endswith(_SIGNATURES):
             words = (word for part in value.split() for word in part.split(","))
             bare = {word.partition("=")[2] if word.startswith(("sha256=", "v1=")) else word for word in words}
             plain |= {value, *(word for word in bare if len(word) >= _LEAST_SIGNATURE_CHARS)}
     odd = [text for text in plain if not text.isalnum()]
-    forms = plain.union(*((text.replace("/", "\\/"), quote(text, safe="")) for text in odd))
+    forms = plain.union(*((quote(text, safe=""), *map(text.translate, _ESCAPED)) for text in odd))
     return sorted((form.encode() for form in forms), key=len, reverse=True)
 
 

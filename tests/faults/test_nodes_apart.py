@@ -100,7 +100,7 @@ def test_the_wrong_node_answers_as_the_right_one(pair: Pair) -> None:
     assert requests_of_a_call(stage)["Twilio"](stage.a, call_sid).status == 200
     assert stage.ask(stage.a, "DELETE", stage.path_of(call_sid)).status == 200
     for node in stage.nodes:
-        wait_until(lambda: not stage.active(), PATIENCE_S)
+        assert wait_until(lambda: not stage.active(), PATIENCE_S)
         assert stage.ask(node, "DELETE", stage.path_of(call_sid)).code == "CALL_ENDED"
 
 
@@ -224,7 +224,7 @@ def test_a_key_revoked_at_one_node_opens_nothing_at_the_other(pair: Pair) -> Non
     stage = pair.stage
     account = stage.account.account_sid
     late = [after_revoking(stage, account, _HEARD_S) for _ in range(_REVOKED)].count(200)
-    assert late <= _LATE_SHARE * _REVOKED
+    assert late <= max(1, _LATE_SHARE * _REVOKED)
     with nobody_listens(pair):
         assert after_revoking(stage, account, _POLLED_S) == 401
 

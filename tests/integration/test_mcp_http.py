@@ -293,6 +293,8 @@ async def test_messages_that_say_what_is_not_understood(raw: Raw) -> None:
         {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 99}},
         {"jsonrpc": "2.0", "method": "notifications/unheard_of"},
         {"jsonrpc": "2.0", "id": 99, "result": {}},
+        {"jsonrpc": "2.0", "id": 99, "result": {}, "error": None},
+        {"jsonrpc": "2.0", "id": 99, "result": None, "error": {"code": 1, "message": "no"}},
         {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "?"}},
     ):
         assert (await raw.send(body=body, Mcp_Session_Id=session))[0] == 202

@@ -24,7 +24,8 @@ pages = Pages("sign_in", every_account=True)
 async def ask(visit: Visit) -> web.StreamResponse:
     """Show the form; a link with a token signs in at once."""
     token = visit.request.query.get("token")
-    if token is None:
+    # A link is for one use, which is not a look at its head.
+    if token is None or visit.request.method == "HEAD":
         return visit.show("sign_in.html", next=_next(visit.query("next")))
     try:
         visit.console.count_sign_in(visit.request)

@@ -81,7 +81,8 @@ class WebhookClient:
         loop = asyncio.get_running_loop()
         began = loop.time()
         answer = await self._attempt(event, secrets, form_secret)
-        return answer if answer.took_s is not None else replace(answer, took_s=loop.time() - began)
+        # One that was answered has its time up to the status line; one that was not sent has none.
+        return replace(answer, took_s=loop.time() - began) if answer.unanswered else answer
 
     async def _attempt(self, event: WebhookEvent, secrets: Sequence[str], form_secret: str | None) -> Answer:
         try:

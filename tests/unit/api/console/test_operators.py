@@ -18,6 +18,8 @@ LIVE, CALLS = "/console/live", "/console/calls"
 async def operator(web: Client, stage: ApiStage) -> Person:
     """An operator who has just signed in by a link."""
     link = await stage.storage.operators.make_link("asha@desk")
+    head = await web.request("HEAD", f"/console/sign-in?token={link}", key=None, peer="10.0.0.7")
+    assert (head.status, "Set-Cookie" in head.headers) == (200, False)
     answer = await web.get(f"/console/sign-in?token={link}", key=None, peer="10.0.0.7")
     assert answer.status == 200, answer.body.decode()
     again = await web.get(f"/console/sign-in?token={link}", key=None, peer="10.0.0.7")
@@ -81,6 +83,16 @@ async def test_in_an_account_its_calls_are_seen_and_changed_and_that_is_recorded
     assert OTHER_CALL_SID in {
         call["call_sid"] for call in (await operator.get(f"{LIVE}/calls")).json()["calls"]
     }
+
+
+async def test_an_account_that_is_disabled_is_seen_and_not_used(operator: Person, stage: ApiStage) -> None:
+    stage.park(record=await stage.storage.calls.get(ACCOUNT, CALL_SID))
+    await choose(operator, ACCOUNT)
+    await stage.storage.accounts.update(ACCOUNT, {"is_active": False})
+    await stage.storage.directory.refresh()
+    assert (await operator.get(f"{CALLS}/{CALL_SID}")).status == 200
+    for path in (f"{CALLS}/{CALL_SID}/hangup", "/console/first"):
+        assert (await operator.post(path)).status == 403
 
 
 async def test_a_form_of_a_page_from_before_another_choice_is_refused(

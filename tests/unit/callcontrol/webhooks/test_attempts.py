@@ -55,6 +55,23 @@ def test_what_is_no_text_is_kept_as_its_length(body: bytes) -> None:
     assert kept(body) == Body(None, len(body), True)
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        "TkZa+/1x0yEJ2Q5mD9cV8w==",
+        "whsec_TkZa+\\/1x0yEJ2Q5mD9cV8w==",
+        "TkZa\\u002B/1x0yEJ2Q5mD9cV8w==",
+        "TkZa\\u002b\\u002f1x0yEJ2Q5mD9cV8w\\u003d\\u003d",
+        "TkZa&#43;&#47;1x0yEJ2Q5mD9cV8w&#61;&#61;",
+        "TkZa%2B%2F1x0yEJ2Q5mD9cV8w%3D%3D",
+    ],
+)
+def test_a_secret_is_withheld_in_every_writing(written: str) -> None:
+    withheld = withheld_values({}, ("whsec_TkZa+/1x0yEJ2Q5mD9cV8w==", "whsec_", ""))
+    found = kept(f"<{written}>".encode(), tuple(withheld)).text
+    assert found == f"<{'*' * len(written)}>"
+
+
 def test_the_signatures_are_those_of_every_field() -> None:
     fields = ["Jambonz-Signature", "X-Service-Signature", "X-Twilio-Signature", "webhook-signature"]
     headers = {**HEADERS, "Jambonz-Signature": f"t=1800000000,v1={'ab' * 32},v1={'cd' * 32}"}

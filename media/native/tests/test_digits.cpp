@@ -363,7 +363,8 @@ TEST_CASE("digits: a press that the machine held up is one tone") {
     ends.send(5, 12'000, 800, true);
     REQUIRE(ends.sounded(60, 770, 1336));
     CHECK(ends.times(941, 1336) == 1);
-    CHECK(ends.length_ms(941, 1336) < 120);
+    // Not as long as the machine stood still; on a busy one a frame more than usual.
+    CHECK(ends.length_ms(941, 1336) < 160);
 }
 
 TEST_CASE("digits: presses whose packets come together are tones one after the other") {

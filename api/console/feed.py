@@ -201,7 +201,8 @@ class Feed:
                 try:
                     await self._tell_levels()
                 except Exception:
-                    # As below; the pages then show the levels of before.
+                    # A defect in the levels of one call must not keep pages from being told of calls; they
+                    # then show the levels of before.
                     _log.exception("the pages could not be told of the levels of calls")
             for channel in list(self._channels.values()):
                 try:

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlencode
 
-import asyncpg  # type: ignore[import-untyped]
+import asyncpg  # type: ignore[import-untyped]  # the driver comes without types
 from sqlalchemy import make_url
 
 from tests.faults.lengths import RTP_PORTS

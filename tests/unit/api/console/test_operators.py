@@ -43,7 +43,7 @@ async def test_all_accounts_are_seen_and_none_is_changed(operator: Person, stage
     parked = stage.park(record=await stage.storage.calls.get(ACCOUNT, CALL_SID))
     live = (await operator.get(f"{LIVE}/calls")).json()
     names = {call["call_sid"]: call["account"] for call in live["calls"]}
-    assert names[CALL_SID] == stage.storage.directory.account(ACCOUNT).name  # type: ignore[union-attr]  # It is there.
+    assert names[CALL_SID] == (await stage.storage.accounts.get(ACCOUNT)).name
     assert OTHER_CALL_SID in names and live["total"] == len(names)
     for call_sid in (CALL_SID, OTHER_CALL_SID):
         page = await operator.get(f"{CALLS}/{call_sid}")

@@ -11,6 +11,7 @@ from callcontrol.calls.events.legs import LegEnded
 from callcontrol.calls.events.media import SentenceHeard, TranscriptionEnded
 from callcontrol.calls.live import control
 from callcontrol.calls.plan import ChangeTranscription, Pause
+from callcontrol.calls.product import ProductPolicy
 from callcontrol.calls.transcription import MAX_CHARACTERS, MAX_SENTENCES
 from callcontrol.masking.product import MASKING
 from callcontrol.models import TranscriptSegment
@@ -76,9 +77,9 @@ def test_an_order_is_refused_before_the_answer_and_where_there_is_nothing_to_end
 
 
 @pytest.mark.parametrize("policy", [MASKING, OTP])
-def test_products_with_secrets_refuse_it(policy: object) -> None:
+def test_products_with_secrets_refuse_it(policy: ProductPolicy) -> None:
     drive = streamed()
-    drive.machine.policy = policy  # type: ignore[assignment]  # any policy, by its parameter
+    drive.machine.policy = policy
     assert control.reject_reason(drive.machine, START)
     drive.feed(START)
     assert not drive.done(TranscribeLeg)

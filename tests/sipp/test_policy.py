@@ -303,7 +303,7 @@ def test_nothing_of_one_leg_shows_on_the_other(trunks: Trunks) -> None:
     for text, other in ((on_a, on_b), (on_b, on_a)):
         own = {mark for mark in _marks(text) if not mark.endswith(f":{exchange.server.sip_port}")}
         assert len(own) >= 10, own
-        assert not [mark for mark in own if mark in other]
+        assert not [mark for mark in own if _shows(mark, other)]
     for secret in ("9876543210", FORWARDED, "SIPp-A", "secret-a", "pbx-a.example", "203.0.113.7", f":{port}"):
         assert secret in on_a and secret not in on_b, secret
     for secret in ("SIPp-B", "secret-b", "pbx-b.example", "198.51.100.9", f":{callee_port}"):
@@ -312,6 +312,11 @@ def test_nothing_of_one_leg_shows_on_the_other(trunks: Trunks) -> None:
 
 def _traced(path: Path) -> str:
     return f"-trace_msg -message_file {path}"
+
+
+def _shows(mark: str, text: str) -> bool:
+    # The digits of a port may stand in any random tag.
+    return bool(re.search(rf"\b{mark}\b", text)) if mark.isdigit() else mark in text
 
 
 def _marks(text: str) -> set[str]:

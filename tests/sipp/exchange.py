@@ -145,12 +145,13 @@ class Exchange:
     ) -> Sipp:
         """Start a SIPp that is called, on the first callee's trunk unless told otherwise."""
         port = port or self.callee_port
-        assert wait_until(lambda: not _bound(port)), f"another process listens on {port}"
+        transport = "tcp" if "-t t" in extra else "udp"
+        assert wait_until(lambda: not _bound(port, transport)), f"another process listens on {port}"
         sipp = start_sipp(
             scenario, self.directory, port, load, extra=["-mp", str(free_port()), *extra.split()]
         )
         self._started.append(sipp)
-        assert wait_until(lambda: _bound(port) or not sipp.running), "SIPp does not listen"
+        assert wait_until(lambda: _bound(port, transport) or not sipp.running), "SIPp does not listen"
         return sipp
 
     def finish(self, *running: Sipp) -> list[SippResult]:
@@ -214,17 +215,18 @@ class Exchange:
 _LEFT_OVERS = ("trunkline_calls_active", "trunkline_rtp_ports_in_use", "trunkline_wallet_reserved_paise")
 
 
-def _bound(port: int) -> bool:
+def _bound(port: int, transport: str) -> bool:
     """
     Some process listens on the port.
 
-    Column 2 of /proc/net/udp and the like is the address and port in hexadecimal, column 4 the state: a
-    socket of UDP is in one, of TCP also connections are that have ended.
+    Only one transport is asked: the kernel takes milliseconds to list sockets of TCP. Column 2 of
+    /proc/net/udp and the like is the address and port in hexadecimal, column 4 the state: a socket of UDP is
+    in one, of TCP also connections are that have ended.
     """
-    lines = [line.split() for kind in _TABLES for line in Path("/proc/net", kind).read_text().splitlines()]
+    tables = (Path("/proc/net", table) for table in (transport, f"{transport}6"))
+    lines = [line.split() for table in tables for line in table.read_text().splitlines()]
     return any(line[1].endswith(f":{port:04X}") and line[3] in _LISTENING for line in lines)
 
 
-_TABLES = ("udp", "udp6", "tcp", "tcp6")
 # Of UDP, and of TCP.
 _LISTENING = ("07", "0A")

@@ -162,6 +162,8 @@ class Baresip(Peer):
         application = "".join(f"module_app\t{name}.so\n" for name in ("menu", "ctrl_tcp"))
         (folder / "config").write_text(
             f"sip_listen\t127.0.0.1:{self.port}\nrtp_ports\t{first_port}-{last_port}\n"
+            # It would name another address of the machine for its audio, which is then latched 0.2 s late.
+            "net_interface\t127.0.0.1\n"
             f"audio_source\tausine,{tone_hz}\naudio_player\taubridge,p\naudio_alert\taubridge,a\n"
             # The only format of its tone source.
             "ausrc_srate\t48000\nauplay_srate\t48000\nausrc_channels\t2\nauplay_channels\t1\n"

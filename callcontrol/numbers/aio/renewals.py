@@ -29,7 +29,8 @@ from callcontrol.wallet.store import ledger
 log = logging.getLogger(__name__)
 
 RUN_EVERY_S: Final = 60.0
-_AT_ONCE: Final = 100
+# They share a transaction, which calls' records wait for, and which has a time limit.
+_AT_ONCE: Final = 20
 
 
 class Renewals:

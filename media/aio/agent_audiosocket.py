@@ -13,12 +13,10 @@ from contextlib import suppress
 
 from picows import WSMsgType
 
-from media.aio.agent_backpressure import ReadBackpressure
-from media.aio.agent_send_queue import AgentAudio, AgentSendQueue
+from media.aio.agent_send_queue import QueuedSocket
 from media.aio.agent_settings import AgentStreamSettings
 from media.aio.agent_socket import SocketListener
-from media.aio.tap import AgentTap
-from media.streams import FRAME_MS, Dialect, Listening, StreamSetup, Track
+from media.streams import Dialect, StreamSetup
 from media.streams.dialects.audiosocket import HEADER_BYTES, frame_length
 
 _NORMAL = 1000
@@ -49,19 +47,14 @@ async def open_audiosocket(
         raise
 
 
-class AudioSocketConnection(asyncio.Protocol):
+class AudioSocketConnection(QueuedSocket, asyncio.Protocol):
     """Cuts the agent's output into frames, each at most 64 KiB by its header, and sends by a queue."""
-
-    numbers_frames = False
 
     def __init__(
         self, listener: SocketListener, dialect: Dialect, setup: StreamSetup, settings: AgentStreamSettings
     ) -> None:
+        super().__init__(dialect, settings, (setup.encoding, setup.sample_rate))
         self._listener = listener
-        self._loop = asyncio.get_running_loop()
-        self.pace = ReadBackpressure(self._loop)
-        self._queue = AgentSendQueue(dialect, settings.queue_ms // FRAME_MS)
-        self._audio = AgentAudio(self._queue, setup.encoding, setup.sample_rate)
         self._transport: asyncio.Transport | None = None
         self._received = bytearray()
         self._frames = 0
@@ -73,47 +66,11 @@ class AudioSocketConnection(asyncio.Protocol):
 
     # For the stream.
 
-    @property
-    def frames_sent(self) -> int:
-        """Audio frames written to the socket."""
-        return self._queue.frames_sent
-
-    @property
-    def frames_dropped(self) -> int:
-        """Audio frames dropped as too old."""
-        return self._queue.frames_dropped
-
-    @property
-    def clock_ms(self) -> int:
-        """Time of the inbound track's audio, in milliseconds."""
-        return self._audio.clock_ms["inbound"]
-
-    def begin(self, dialect: Dialect) -> None:
-        """Do nothing: the dialect writes each frame."""
-
-    def attach(self, tap: AgentTap) -> None:
-        """Do nothing: the stream passes audio between tap and socket."""
-
-    def listen(self, listening: Listening) -> None:
-        """Set what the agent hears from now on."""
-        self._audio.listen(listening)
-
-    def audio(self, frames: bytes, track: Track) -> None:
-        """Send whole frames of a track, or advance its clock by them."""
-        self._audio.send(frames, track)
-
-    def send(self, frame: bytes | None) -> bool:
-        """Send a frame other than audio, if not None; False if too many bytes wait."""
-        return self._queue.control(frame)
-
     def ping(self) -> None:
         """Ask for a sign of life: room in the socket, and the end of a frame that has begun."""
         self._asked = self._frames
         if not self._received:
             self._answer()
-
-    def handled(self, envelope: tuple[bytes, bytes] | None) -> None:
-        """Do nothing: the decoder keeps messages in order."""
 
     def finish(self, last: bytes | None) -> None:
         """Send all waiting frames but audio, then a last frame."""

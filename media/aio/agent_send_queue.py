@@ -13,6 +13,9 @@ from typing import Protocol
 
 from picows import WSMsgType
 
+from media.aio.agent_backpressure import ReadBackpressure
+from media.aio.agent_settings import AgentStreamSettings
+from media.aio.tap import AgentTap
 from media.streams import FRAME_MS, Dialect, Encoding, Listening, Track, frame_bytes
 
 _TEXT = WSMsgType.TEXT
@@ -170,3 +173,59 @@ class AgentAudio:
                 continue
             frame = frames[offset : offset + size] if self._listening == "resume" else self._silence
             self._queue.audio(frame, self.clock_ms[track], track)
+
+
+class QueuedSocket:
+    """
+    Sending part of an `AgentSocket` in Python: audio and messages go through one queue.
+
+    Attributes:
+        pace: Pace of reading, by the work that messages make.
+    """
+
+    numbers_frames = False
+
+    def __init__(
+        self, dialect: Dialect, settings: AgentStreamSettings, audio_format: tuple[Encoding, int]
+    ) -> None:
+        super().__init__()
+        self._loop = asyncio.get_running_loop()
+        self.pace = ReadBackpressure(self._loop)
+        self._queue = AgentSendQueue(dialect, settings.queue_ms // FRAME_MS)
+        self._audio = AgentAudio(self._queue, *audio_format)
+
+    @property
+    def frames_sent(self) -> int:
+        """Audio frames written to the socket."""
+        return self._queue.frames_sent
+
+    @property
+    def frames_dropped(self) -> int:
+        """Audio frames dropped as too old."""
+        return self._queue.frames_dropped
+
+    @property
+    def clock_ms(self) -> int:
+        """Time of the inbound track's audio, in milliseconds."""
+        return self._audio.clock_ms["inbound"]
+
+    def begin(self, dialect: Dialect) -> None:
+        """Do nothing: the dialect writes each frame."""
+
+    def attach(self, tap: AgentTap) -> None:
+        """Do nothing: the stream passes audio between tap and socket."""
+
+    def listen(self, listening: Listening) -> None:
+        """Set what the agent hears from now on."""
+        self._audio.listen(listening)
+
+    def audio(self, frames: bytes, track: Track) -> None:
+        """Send whole frames of a track, or advance its clock by them."""
+        self._audio.send(frames, track)
+
+    def send(self, frame: bytes | None) -> bool:
+        """Send a frame other than audio, if not None; False if too many bytes wait."""
+        return self._queue.control(frame)
+
+    def handled(self, envelope: tuple[bytes, bytes] | None) -> None:
+        """Do nothing: the decoder keeps messages in order."""

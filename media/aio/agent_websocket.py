@@ -8,12 +8,10 @@ from contextlib import suppress
 import picows
 from picows import WSMsgType
 
-from media.aio.agent_backpressure import ReadBackpressure
-from media.aio.agent_send_queue import AgentAudio, AgentSendQueue
+from media.aio.agent_send_queue import QueuedSocket
 from media.aio.agent_settings import AgentStreamSettings
 from media.aio.agent_socket import SocketListener
-from media.aio.tap import AgentTap
-from media.streams import FRAME_MS, Dialect, Encoding, Listening, Track
+from media.streams import Dialect, Encoding
 
 _TEXT = WSMsgType.TEXT
 _BINARY = WSMsgType.BINARY
@@ -26,14 +24,12 @@ _PROTOCOL_ERROR = 1002
 _MESSAGE_TOO_BIG = 1009
 
 
-class AgentWebSocket(picows.WSListener):
+class AgentWebSocket(QueuedSocket, picows.WSListener):
     """
     One socket of the library: joins fragments (RFC 6455 5.4) and bounds their sum, and sends by a queue.
 
     The listener's `on_open` is called with it when the handshake is complete.
     """
-
-    numbers_frames = False
 
     def __init__(
         self,
@@ -42,14 +38,10 @@ class AgentWebSocket(picows.WSListener):
         settings: AgentStreamSettings,
         audio_format: tuple[Encoding, int],
     ) -> None:
-        super().__init__()
+        super().__init__(dialect, settings, audio_format)
         self._listener = listener
         self._settings = settings
         self._max_message_bytes = settings.dial.max_message_bytes
-        self._loop = asyncio.get_running_loop()
-        self.pace = ReadBackpressure(self._loop)
-        self._queue = AgentSendQueue(dialect, settings.queue_ms // FRAME_MS)
-        self._audio = AgentAudio(self._queue, *audio_format)
         self._transport: picows.WSTransport | None = None
         self._fragments: bytearray | None = None
         self._fragments_are_text = False
@@ -57,45 +49,9 @@ class AgentWebSocket(picows.WSListener):
 
     # For the stream.
 
-    @property
-    def frames_sent(self) -> int:
-        """Audio frames written to the socket."""
-        return self._queue.frames_sent
-
-    @property
-    def frames_dropped(self) -> int:
-        """Audio frames dropped as too old."""
-        return self._queue.frames_dropped
-
-    @property
-    def clock_ms(self) -> int:
-        """Time of the inbound track's audio, in milliseconds."""
-        return self._audio.clock_ms["inbound"]
-
-    def begin(self, dialect: Dialect) -> None:
-        """Do nothing: the dialect writes each frame."""
-
-    def attach(self, tap: AgentTap) -> None:
-        """Do nothing: the stream passes audio between tap and socket."""
-
-    def listen(self, listening: Listening) -> None:
-        """Set what the agent hears from now on."""
-        self._audio.listen(listening)
-
-    def audio(self, frames: bytes, track: Track) -> None:
-        """Send whole frames of a track, or advance its clock by them."""
-        self._audio.send(frames, track)
-
-    def send(self, frame: bytes | None) -> bool:
-        """Send a text frame other than audio, if not None; False if too many bytes wait."""
-        return self._queue.control(frame)
-
     def ping(self) -> None:
         """Send a ping."""
         self._queue.ping()
-
-    def handled(self, envelope: tuple[bytes, bytes] | None) -> None:
-        """Do nothing: the decoder keeps messages in order."""
 
     def finish(self, last: bytes | None) -> None:
         """Send all waiting frames but audio, then a last frame."""

@@ -19,6 +19,7 @@ from fixtures.model_elevenlabs import ElevenLabsServer
 from fixtures.model_gemini import GeminiServer
 from fixtures.model_openai import OpenAIServer
 from fixtures.model_server import Fault, ModelServer, ModelSession, Script
+from fixtures.model_ultravox import UltravoxServer
 from media.aio.agent_settings import AgentStreamSettings
 from media.audio import tone
 from media.streams import MODEL_DIALECTS, ModelTool
@@ -28,7 +29,13 @@ from tests.support.levels import tone_level_dbfs
 from tests.support.phone import PATIENCE_S, PhoneCall, eventually
 from tests.support.world import World, running
 
-_VENDORS: tuple[type[ModelServer], ...] = (OpenAIServer, DeepgramServer, GeminiServer, ElevenLabsServer)
+_VENDORS: tuple[type[ModelServer], ...] = (
+    OpenAIServer,
+    DeepgramServer,
+    GeminiServer,
+    ElevenLabsServer,
+    UltravoxServer,
+)
 SERVERS: dict[str, type[ModelServer]] = {server.provider: server for server in _VENDORS}
 EVERY_VENDOR = pytest.mark.parametrize("vendor", sorted(SERVERS))
 PRODUCT = AgentStreamSettings()

@@ -16,6 +16,7 @@ from media.streams import (
     StreamSetup,
     choose_model,
 )
+from media.streams.dialects.ultravox import call_request
 
 LOOK_UP = ModelTool(
     "look_up",
@@ -35,6 +36,7 @@ ACCEPTS: dict[str, dict[str, Any]] = {
             "user_input_audio_format": "pcm_16000",
         },
     },
+    "ultravox": {"type": "call_started", "callId": "c"},
 }
 """Messages that accept a session, by vendor."""
 
@@ -66,6 +68,12 @@ def make_dialect(
         model=session,
     )
     return MODEL_DIALECTS[provider](setup)
+
+
+def request_of(dialect: ModelDialect) -> bytes | None:
+    """The body of the request that creates the session, of vendors that want one."""
+    session = dialect._session
+    return call_request(session) if session.choice.by_request else None
 
 
 def read(dialect: ModelDialect, **message: Any) -> Any:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from callcontrol.errors import NotFound, ToolFailed
 from callcontrol.models import CallStatus
@@ -24,9 +25,11 @@ from media.aio.agent_settings import AgentStreamSettings
 from media.audio import tone
 from media.streams import MODEL_DIALECTS, ModelTool
 from sip import Answered, Ended, Failed
-from tests.support.domain import CALLEE, OWN_NUMBER
+from tests.support.domain import CALLEE, OWN_NUMBER, make_account
 from tests.support.levels import tone_level_dbfs
 from tests.support.phone import PATIENCE_S, PhoneCall, eventually
+from tests.support.voice import Voice
+from tests.support.webhook_stage import SECRET, Receiver
 from tests.support.world import World, running
 
 _VENDORS: tuple[type[ModelServer], ...] = (
@@ -109,11 +112,12 @@ async def staged(
     *,
     fault: Fault | None = None,
     streams: AgentStreamSettings = PRODUCT,
+    **world: Any,
 ) -> AsyncIterator[Stage]:
     account = Account()
     server = SERVERS[vendor](script, fault=fault)
-    async with server.running(), running(directory, models=account, streams=streams) as world:
-        yield Stage(world, server, account)
+    async with server.running(), running(directory, models=account, streams=streams, **world) as opened:
+        yield Stage(opened, server, account)
 
 
 def said(server: ModelServer, frequency_hz: int, length_ms: int) -> bytes:
@@ -300,6 +304,31 @@ async def test_a_quota_error_is_told_before_anybody_is_answered(tmp_path: Path, 
     assert data["reason"] == "rejected"
     assert "quota" in json.dumps(data["error"]).lower()
     assert "model-key" not in json.dumps(data)
+
+
+async def test_a_vendor_without_quota_is_followed_by_words_and_another_vendor(tmp_path: Path) -> None:
+    server, customer = OpenAIServer(), Receiver()
+    await customer.start()
+    async with (
+        server.running(),
+        staged(tmp_path, "ultravox", fault="quota", speech=Voice({"sorry": 1500.0})) as stage,
+    ):
+        other = {**stage.model(url=server.url), "provider": "openai"}
+        verbs = [{"verb": "say", "text": "sorry"}, {"verb": "model", **other}]
+        customer.answers["/spare"] = lambda _: web.json_response(verbs)
+        stage.world.directory.put(accounts=[make_account(webhook_secret=SECRET)])
+        stage.bind(fallback_url=customer.url("/spare"))
+        call = stage.world.phone.call(OWN_NUMBER, stage.world.port)
+        await call.hears(1500.0)
+        session = await server.session()
+        await session.say(said(server, 800, 3000))
+        await call.hears(800.0)
+        record = await stage.over(call, session)
+    await customer.close()
+    (asked,) = customer.requests
+    data = json.loads(asked.body)["data"]
+    assert (data["error_reason"], stage.server.sessions) == ("rejected", [])
+    assert record.status is CallStatus.COMPLETED and record.stream.protocol == "openai"
 
 
 @EVERY_VENDOR

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from media.streams import (
@@ -101,3 +102,22 @@ def accepted(provider: str, **more: Any) -> ModelDialect:
     dialect.start()
     read(dialect, **ACCEPTS[provider])
     return dialect
+
+
+def everything(dialect: ModelDialect, provider: str) -> list[dict[str, Any]]:
+    """One message of each kind that a session may send."""
+    configured, audio = dialect.connected(), b""
+    replies = frames_of(read(dialect, **ACCEPTS[provider]))
+    if not dialect.binary_audio:
+        audio = dialect.media(bytes(320), 20)
+    frames: Iterable[bytes | None] = (
+        configured,
+        dialect.keep_alive(),
+        dialect.start(),
+        audio or None,
+        *dialect._greet("Namaste."),
+        *dialect.pressed("12#"),
+        *dialect.tool_result("call_1", "look_up", '{"status":"shipped"}', is_error=False),
+        *dialect.interrupted(100),
+    )
+    return [*replies, *(json.loads(frame) for frame in frames if frame is not None)]

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from callcontrol.calls.live.requests import LiveUpdate
 from callcontrol.errors import NotFound, ToolFailed
 from callcontrol.models import CallStatus
 from fixtures.model_deepgram import DeepgramServer
@@ -25,7 +26,7 @@ from media.aio.agent_settings import AgentStreamSettings
 from media.audio import tone
 from media.streams import MODEL_DIALECTS, ModelTool
 from sip import Answered, Ended, Failed
-from tests.support.domain import CALLEE, OWN_NUMBER, make_account
+from tests.support.domain import ACCOUNT_SID, CALLEE, OWN_NUMBER, make_account
 from tests.support.levels import tone_level_dbfs
 from tests.support.phone import PATIENCE_S, PhoneCall, eventually
 from tests.support.voice import Voice
@@ -257,6 +258,18 @@ async def test_a_call_is_held_and_keys_are_sent(tmp_path: Path, vendor: str) -> 
         assert await session.until(lambda session: sent in session.results)
         assert json.loads(session.results[sent]) == {"sent": "42"}
         assert await eventually(lambda: call.digits == "42")
+        await stage.over(call, session)
+
+
+async def test_a_model_that_is_paused_hears_silence(tmp_path: Path) -> None:
+    async with staged(tmp_path, "deepgram") as stage:
+        call, session = await stage.call()
+        call.speak(440.0)
+        assert await session.until(lambda session: heard(session, 440.0))
+        pause = LiveUpdate(listen_status="pause")
+        await stage.world.control.update_call(ACCOUNT_SID, stage.world.records.only().call_sid, pause)
+        # Deepgram ends a session that gets nothing for some seconds.
+        assert await session.until(lambda session: not any(session.heard[-8000:]))
         await stage.over(call, session)
 
 

@@ -1,4 +1,4 @@
-"""What ElevenLabs' own library says of our messages, and that it understands our stand-in of the server."""
+"""ElevenLabs' own library knows our messages, and understands our stand-in of its server."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -20,7 +21,11 @@ from tests.support.model_setups import LOOK_UP, TURNS, everything, make_dialect
 HERE = Path(__file__).parent
 SCRIPTS = HERE.parents[1] / "scripts"
 PATIENCE_S = 90.0
-SETUPS = ({}, {"instructions": "Be brief.", "voice": "v1", "greeting": "Namaste.", "language": "en-IN"})
+SETUPS: tuple[dict[str, Any], ...] = (
+    {},
+    {"instructions": "Be brief.", "voice": "v1", "greeting": "Namaste.", "language": "en-IN"},
+    {"tools": (LOOK_UP,), "turns": TURNS},
+)
 
 pytestmark = [
     pytest.mark.long(reason="installs the library"),
@@ -55,7 +60,7 @@ async def test_the_library_knows_our_messages_and_understands_the_stand_in() -> 
     assert await prepared.wait() == 0
     ours = [
         message
-        for setup in (*SETUPS, {"tools": (LOOK_UP,), "turns": TURNS})
+        for setup in SETUPS
         for message in everything(make_dialect("elevenlabs", **setup), "elevenlabs")
     ]
     assert {message.get("type") for message in ours} >= {

@@ -10,6 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIPECAT := .cache/pipecat
 TWILIO := .cache/twilio
+ELEVENLABS := .cache/elevenlabs
 JAMBONZ := .cache/jambonz
 TWILIO_NODE := .cache/twilio-node
 TIME ?= 60
@@ -41,8 +42,11 @@ $(VENV)/.test-system: $(VENV)/.system
 $(PIPECAT)/.ready: scripts/pipecat-environment | $(VENV)/.ready
 	@PYTHON=$(BIN)/python scripts/pipecat-environment $(PIPECAT)
 
-$(TWILIO)/.ready: scripts/twilio-environment | $(VENV)/.ready
-	@PYTHON=$(BIN)/python scripts/twilio-environment $(TWILIO)
+$(TWILIO)/.ready: scripts/library-environment | $(VENV)/.ready
+	@PYTHON=$(BIN)/python scripts/library-environment twilio $(TWILIO)
+
+$(ELEVENLABS)/.ready: scripts/library-environment | $(VENV)/.ready
+	@PYTHON=$(BIN)/python scripts/library-environment elevenlabs $(ELEVENLABS)
 
 $(JAMBONZ)/.ready: scripts/node-environment | $(VENV)/.test-system
 	@scripts/node-environment jambonz $(JAMBONZ)
@@ -92,7 +96,7 @@ test-fast: setup ## Run the unit tests, the layering and the contract of the API
 test: setup $(VENV)/.test-system ## Run the tests, but for those that take long (ten minutes on two cores).
 	@$(BIN)/python -m tests.run test
 
-test-all: test $(PIPECAT)/.ready $(TWILIO)/.ready $(TWILIO_NODE)/.ready $(JAMBONZ)/.ready ## Run all tests: also the long ones, all examples, and native tests under sanitizers (half an hour).
+test-all: test $(PIPECAT)/.ready $(TWILIO)/.ready $(ELEVENLABS)/.ready $(TWILIO_NODE)/.ready $(JAMBONZ)/.ready ## Run all tests: also the long ones, all examples, and native tests under sanitizers (half an hour).
 	@$(BIN)/python -m tests.run long
 
 # The tests of tests/faults at full length. Other lengths are named there: SOAK_ARGS="-k killed" TRUNKLINE_SOAK_KILLS=20 make soak

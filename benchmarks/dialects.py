@@ -91,7 +91,9 @@ def works(name: str, encoding: Encoding, rate_hz: int) -> tuple[Work, Work]:
     dialect = made(name, encoding, rate_hz)
     audio = bytes(index % 251 for index in range(frame_bytes(encoding, rate_hz)))
     if dialect.binary_audio:
-        return lambda number: dialect.media(audio, number), lambda number: dialect.decode_binary(audio)
+        # AudioSocket has a head before the audio, the same both ways.
+        binary = dialect.media(audio, 0)
+        return lambda number: dialect.media(audio, number), lambda number: dialect.decode_binary(binary)
     frame = agents_frame(name, audio)
     return lambda number: dialect.media(audio, number), lambda number: dialect.decode(frame)
 

@@ -41,7 +41,7 @@ COLUMNS = {
 
 _PROBES = 20
 # Speech models whose frames the echo speaks; their sockets are Python's.
-_MODELS = ("openai", "deepgram")
+_MODELS = ("openai", "deepgram", "ultravox")
 _MOST_STEP = 50
 _MOST = 600
 
@@ -84,13 +84,15 @@ class _Bench:
     def __init__(self, sut: SystemUnderTest) -> None:
         self._sut = sut
         self._numbers: dict[str, str] = {}
+        self._calls_port = free_port()
         self._probe_port = free_port()
         self._probe_uac = free_port()
 
     @contextmanager
     def echo(self) -> Iterator[None]:
         """The agents that say everything back."""
-        command = [sys.executable, "-m", "benchmarks.load.agent_echo", "--port", str(self._sut.agent_port)]
+        ports = ["--port", str(self._sut.agent_port), "--calls-port", str(self._calls_port)]
+        command = [sys.executable, "-m", "benchmarks.load.agent_echo", *ports]
         with background(command, self._sut.source_root, AGENT_PREFIX):
             wait_until(lambda: False, 2.0)
             yield
@@ -99,6 +101,8 @@ class _Bench:
         """Streams of one form, all saying everything back."""
         query = f"stream_protocol={name}&stream_encoding={encoding}&sample-rate={rate_hz}"
         url = f"ws://127.0.0.1:{self._sut.agent_port}/{name}"
+        if name == "ultravox":
+            url = f"http://127.0.0.1:{self._calls_port}/"
         number = self._number(url, name) if name in _MODELS else self._number(f"{url}?{query}")
         load_port = free_port()
         with media_calls(self._sut, number, calls, seconds + QUIET_S, load_port) as ports:

@@ -24,6 +24,7 @@ from fixtures.model_elevenlabs import ElevenLabsServer
 from fixtures.model_gemini import GeminiServer
 from fixtures.model_openai import OpenAIServer
 from fixtures.model_server import ModelServer, ModelSession, parrot
+from fixtures.model_ultravox import UltravoxServer
 from media.audio import tone
 
 POLL_S = 0.5
@@ -33,12 +34,14 @@ VENDORS: dict[str, type[ModelServer]] = {
     "deepgram": DeepgramServer,
     "gemini": GeminiServer,
     "elevenlabs": ElevenLabsServer,
+    "ultravox": UltravoxServer,
 }
 MODELS = {
     "openai": "gpt-realtime-2",
     "deepgram": "gpt-4o-mini",
     "gemini": "gemini-live-2.5-flash-preview",
     "elevenlabs": "agent_0000",
+    "ultravox": "ultravox-v0.7",
 }
 
 

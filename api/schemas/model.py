@@ -1,7 +1,7 @@
 """Description of a session with a vendor's realtime speech model, and its stored keys."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -95,7 +95,10 @@ class ModelFields(RequestModel):
     url: (
         Annotated[
             str,
-            Field(max_length=MAX_MODEL_URL_CHARS, description="wss:// address instead of the vendor's own."),
+            Field(
+                max_length=MAX_MODEL_URL_CHARS,
+                description="wss:// address instead of the vendor's own; of ultravox https://.",
+            ),
         ]
         | None
     ) = None
@@ -138,7 +141,7 @@ class ModelKeyObject(ResponseModel):
 
     key_id: str
     name: str
-    provider: Literal["openai", "deepgram", "gemini", "elevenlabs"]
+    provider: Provider
     created_at: Timestamp
 
 

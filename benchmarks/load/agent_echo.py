@@ -1,7 +1,8 @@
 """
 A WebSocket agent that sends every frame of audio back, as cheaply as Python can.
 
-The path of its URL names the dialect. It finds the payload in the text of the event instead of decoding JSON,
+The path of its URL names the dialect; with `--calls-port`, requests by HTTP there create the sessions of the
+models that want that. It finds the payload in the text of the event instead of decoding JSON,
 so that the tools' core is left to the load.
 """
 
@@ -11,6 +12,8 @@ import argparse
 import asyncio
 import json
 import signal
+from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any
 
 import uvloop
@@ -72,6 +75,8 @@ def _accept(request: WSUpgradeRequest) -> Any:
         )
     if path.startswith("/deepgram"):
         return Echo(b"", first=b'{"type":"SettingsApplied"}')
+    if path.startswith("/ultravox"):
+        return Echo(b"", first=b'{"type":"call_started"}')
     if not path.startswith("/plivo"):
         return Echo(b'{"event":"media","media":{"payload":"')
     form, rate = ("x-l16", 16000) if "16000" in path else ("x-mulaw", 8000)
@@ -79,13 +84,33 @@ def _accept(request: WSUpgradeRequest) -> Any:
     return Echo(b'{"event":"playAudio","media":{%s,"payload":"' % media.encode())
 
 
+async def _create(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int) -> None:
+    """Answer one request with the URL of a session."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    (length,) = (line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+    await reader.readexactly(int(length.partition(b":")[2]))
+    body = b'{"joinUrl":"ws://127.0.0.1:%d/ultravox"}' % port
+    writer.write(
+        b"HTTP/1.1 201 Created\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(body) + body
+    )
+    await writer.drain()
+    writer.close()
+
+
 async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, required=True)
-    server = await ws_create_server(_accept, "127.0.0.1", parser.parse_args().port)
+    parser.add_argument("--calls-port", type=int)
+    arguments = parser.parse_args()
+    server = await ws_create_server(_accept, "127.0.0.1", arguments.port)
     over = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, over.set)
-    async with server:
+    async with AsyncExitStack() as running:
+        await running.enter_async_context(server)
+        if arguments.calls_port is not None:
+            created = partial(_create, port=arguments.port)
+            calls = await asyncio.start_server(created, "127.0.0.1", arguments.calls_port)
+            await running.enter_async_context(calls)
         await over.wait()
     print(json.dumps(_FRAMES))
 

@@ -197,10 +197,12 @@ class AgentStream:
         """
         Set what the agent hears from now on: all, silence, or nothing.
 
-        The clock of its audio advances all the same, so that later timestamps are right.
+        The clock of its audio advances all the same, so that later timestamps are right. A vendor's model
+        hears silence instead of nothing: some end a session that has no audio.
         """
         if self._socket is not None:
-            self._socket.listen(listening)
+            is_silent = self.model is not None and listening == "pause"
+            self._socket.listen("silence" if is_silent else listening)
 
     def send_dtmf(self, digit: str, duration_ms: int) -> None:
         """Send the agent a digit that the caller pressed."""

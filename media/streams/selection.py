@@ -159,7 +159,7 @@ def choose_model(fields: object) -> StreamChoice:
         encoding=encoding,
         sample_rate=sample_rate,
         max_retries=model.max_retries,
-        tls=urlsplit(model.address).scheme.lower() == "wss",
+        tls=urlsplit(model.address).scheme.lower() in ("wss", "https"),
         model=model,
     )
 

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, Final, Literal, get_args
 from urllib.parse import quote, urlsplit
 
-Provider = Literal["openai", "deepgram", "gemini", "elevenlabs"]
+Provider = Literal["openai", "deepgram", "gemini", "elevenlabs", "ultravox"]
 Role = Literal["agent", "user"]
 
 PROVIDERS: Final[tuple[Provider, ...]] = get_args(Provider)
@@ -45,8 +45,11 @@ _ADDRESSES: Final[Mapping[Provider, str]] = MappingProxyType(
         "gemini": "wss://generativelanguage.googleapis.com/ws/"
         "google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent",
         "elevenlabs": "wss://api.elevenlabs.io/v1/convai/conversation",
+        "ultravox": "https://api.ultravox.ai/api/calls",
     }
 )
+# Vendors whose address is that of a request by HTTP, which the WebSocket's comes from.
+_BY_REQUEST: Final[frozenset[Provider]] = frozenset({"ultravox"})
 # Parameter of the URL that names the model, of vendors that have it there.
 _MODEL_PARAMETERS: Final[Mapping[Provider, str]] = MappingProxyType(
     {"openai": "model", "elevenlabs": "agent_id"}
@@ -80,8 +83,13 @@ class ModelChoice:
     max_retries: int = DEFAULT_MODEL_RETRIES
 
     @property
+    def by_request(self) -> bool:
+        """True if a request by HTTP to the address creates the session, and gives the WebSocket's URL."""
+        return self.provider in _BY_REQUEST
+
+    @property
     def address(self) -> str:
-        """URL to connect to; without any secret."""
+        """URL to connect to, or to send the request to; without any secret."""
         url, parameter = self.url or _ADDRESSES[self.provider], _MODEL_PARAMETERS.get(self.provider)
         if parameter is None:
             return url
@@ -134,6 +142,9 @@ def model_headers(session: ModelSession) -> list[tuple[str, str]]:
             return [("x-goog-api-key", key)]
         case "elevenlabs":
             return [("xi-api-key", key)]
+        case "ultravox":
+            # The request that created the call has shown it; the URL is the secret here.
+            return []
 
 
 def read_model(fields: object) -> tuple[ModelChoice | None, dict[str, str]]:
@@ -151,6 +162,9 @@ def read_model(fields: object) -> tuple[ModelChoice | None, dict[str, str]]:
         fault, values[name] = reader(value)
         if fault is not None:
             faults[name] = fault
+    if "url" not in faults and values.get("url") is not None:
+        fault = _address_fault(values["url"], "https" if values.get("provider") in _BY_REQUEST else "wss")
+        faults |= {"url": fault} if fault is not None else {}
     if "api_key" in values and "key" in values:
         faults["key"] = "cannot be combined with api_key"
     elif "api_key" not in values and "key" not in values and not {"api_key", "key"} & faults.keys():
@@ -202,7 +216,7 @@ def _tools(value: object) -> _Read:
 
 def _url(value: object) -> _Read:
     if not isinstance(value, str) or len(value) > MAX_MODEL_URL_CHARS or _VISIBLE.fullmatch(value) is None:
-        return f"must be a wss:// URL of at most {MAX_MODEL_URL_CHARS} visible ASCII characters", None
+        return f"must be a URL of at most {MAX_MODEL_URL_CHARS} visible ASCII characters", None
     try:
         parts = urlsplit(value)
         port, host = parts.port, parts.hostname or ""
@@ -210,10 +224,22 @@ def _url(value: object) -> _Read:
         return "has an unreadable host or port", None
     if not host or port == 0 or "@" in parts.netloc or "#" in value:
         return "must name a host, without user information or fragment", None
-    scheme = parts.scheme.lower()
-    if scheme == "wss" or (scheme == "ws" and _is_private(host)):
-        return None, value
-    return "must begin with wss://; ws:// would show your key, and is for private addresses only", None
+    return None, value
+
+
+def _address_fault(url: str, scheme: str) -> str | None:
+    """Fault of the scheme of a URL, which is `scheme`, or to private addresses the same without TLS."""
+    parts, plain = urlsplit(url), scheme.removesuffix("s")
+    given = parts.scheme.lower()
+    if given == scheme or (given == plain and _is_private(parts.hostname or "")):
+        return None
+    return f"must begin with {scheme}://; {plain}:// would show your key, and is for private addresses only"
+
+
+def socket_url(value: object) -> str | None:
+    """Return the fault of a URL that a vendor gives for its WebSocket; None if there is none."""
+    fault, url = _url(value)
+    return fault if fault is not None else _address_fault(url, "wss")
 
 
 def _is_private(host: str) -> bool:

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
+from callcontrol.calls.live.requests import LiveUpdate
 from callcontrol.errors import NotFound, ToolFailed
 from callcontrol.models import CallStatus
 from fixtures.model_deepgram import DeepgramServer
@@ -19,16 +21,25 @@ from fixtures.model_elevenlabs import ElevenLabsServer
 from fixtures.model_gemini import GeminiServer
 from fixtures.model_openai import OpenAIServer
 from fixtures.model_server import Fault, ModelServer, ModelSession, Script
+from fixtures.model_ultravox import UltravoxServer
 from media.aio.agent_settings import AgentStreamSettings
 from media.audio import tone
 from media.streams import MODEL_DIALECTS, ModelTool
 from sip import Answered, Ended, Failed
-from tests.support.domain import CALLEE, OWN_NUMBER
+from tests.support.domain import ACCOUNT_SID, CALLEE, OWN_NUMBER, make_account
 from tests.support.levels import tone_level_dbfs
 from tests.support.phone import PATIENCE_S, PhoneCall, eventually
+from tests.support.voice import Voice
+from tests.support.webhook_stage import SECRET, Receiver
 from tests.support.world import World, running
 
-_VENDORS: tuple[type[ModelServer], ...] = (OpenAIServer, DeepgramServer, GeminiServer, ElevenLabsServer)
+_VENDORS: tuple[type[ModelServer], ...] = (
+    OpenAIServer,
+    DeepgramServer,
+    GeminiServer,
+    ElevenLabsServer,
+    UltravoxServer,
+)
 SERVERS: dict[str, type[ModelServer]] = {server.provider: server for server in _VENDORS}
 EVERY_VENDOR = pytest.mark.parametrize("vendor", sorted(SERVERS))
 PRODUCT = AgentStreamSettings()
@@ -102,11 +113,12 @@ async def staged(
     *,
     fault: Fault | None = None,
     streams: AgentStreamSettings = PRODUCT,
+    **world: Any,
 ) -> AsyncIterator[Stage]:
     account = Account()
     server = SERVERS[vendor](script, fault=fault)
-    async with server.running(), running(directory, models=account, streams=streams) as world:
-        yield Stage(world, server, account)
+    async with server.running(), running(directory, models=account, streams=streams, **world) as opened:
+        yield Stage(opened, server, account)
 
 
 def said(server: ModelServer, frequency_hz: int, length_ms: int) -> bytes:
@@ -249,6 +261,18 @@ async def test_a_call_is_held_and_keys_are_sent(tmp_path: Path, vendor: str) -> 
         await stage.over(call, session)
 
 
+async def test_a_model_that_is_paused_hears_silence(tmp_path: Path) -> None:
+    async with staged(tmp_path, "deepgram") as stage:
+        call, session = await stage.call()
+        call.speak(440.0)
+        assert await session.until(lambda session: heard(session, 440.0))
+        pause = LiveUpdate(listen_status="pause")
+        await stage.world.control.update_call(ACCOUNT_SID, stage.world.records.only().call_sid, pause)
+        # Deepgram ends a session that gets nothing for some seconds.
+        assert await session.until(lambda session: not any(session.heard[-8000:]))
+        await stage.over(call, session)
+
+
 @EVERY_VENDOR
 async def test_the_end_of_a_session_ends_the_call(tmp_path: Path, vendor: str) -> None:
     async with staged(tmp_path, vendor) as stage:
@@ -293,6 +317,31 @@ async def test_a_quota_error_is_told_before_anybody_is_answered(tmp_path: Path, 
     assert data["reason"] == "rejected"
     assert "quota" in json.dumps(data["error"]).lower()
     assert "model-key" not in json.dumps(data)
+
+
+async def test_a_vendor_without_quota_is_followed_by_words_and_another_vendor(tmp_path: Path) -> None:
+    server, customer = OpenAIServer(), Receiver()
+    await customer.start()
+    async with (
+        server.running(),
+        staged(tmp_path, "ultravox", fault="quota", speech=Voice({"sorry": 1500.0})) as stage,
+    ):
+        other = {**stage.model(url=server.url), "provider": "openai"}
+        verbs = [{"verb": "say", "text": "sorry"}, {"verb": "model", **other}]
+        customer.answers["/spare"] = lambda _: web.json_response(verbs)
+        stage.world.directory.put(accounts=[make_account(webhook_secret=SECRET)])
+        stage.bind(fallback_url=customer.url("/spare"))
+        call = stage.world.phone.call(OWN_NUMBER, stage.world.port)
+        await call.hears(1500.0)
+        session = await server.session()
+        await session.say(said(server, 800, 3000))
+        await call.hears(800.0)
+        record = await stage.over(call, session)
+    await customer.close()
+    (asked,) = customer.requests
+    data = json.loads(asked.body)["data"]
+    assert (data["error_reason"], stage.server.sessions) == ("rejected", [])
+    assert record.status is CallStatus.COMPLETED and record.stream.protocol == "openai"
 
 
 @EVERY_VENDOR

@@ -209,7 +209,7 @@ async def test_the_agent_with_tools(stage: InboundStage) -> None:
     assert "place_call: Place a call" in text and "calling +919812345678 from" in text
 
 
-@pytest.mark.parametrize("provider", ["openai", "deepgram", "gemini", "elevenlabs"])
+@pytest.mark.parametrize("provider", ["openai", "deepgram", "gemini", "elevenlabs", "ultravox"])
 async def test_the_speech_models(stage: InboundStage, provider: str) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable,

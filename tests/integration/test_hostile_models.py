@@ -5,6 +5,8 @@ a call of somebody else in the same process goes on as if nothing were the matte
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,11 @@ HARM = [
 ]
 
 
+def served(kind: str, vendor: str) -> AbstractAsyncContextManager[tuple[str, asyncio.StreamReader]]:
+    """A hostile vendor, by the address that it has."""
+    return hostile(kind, vendor, scheme="http" if vendor == "ultravox" else "ws")
+
+
 def bind(stage: Stage, vendor: str, url: str) -> None:
     model: dict[str, Any] = {"provider": vendor, "model": "m", "api_key": "key", "url": url, "max_retries": 0}
     stage.world.bind(target="model", model=model)
@@ -48,7 +55,7 @@ def bind(stage: Stage, vendor: str, url: str) -> None:
 async def test_a_vendor_that_cannot_be_borne_ends_its_own_call_alone(
     tmp_path: Path, vendor: str, kind: str, code: int
 ) -> None:
-    async with beside_a_neighbour(tmp_path) as stage, hostile(kind, vendor) as (url, _):
+    async with beside_a_neighbour(tmp_path) as stage, served(kind, vendor) as (url, _):
         bind(stage, vendor, url)
         before, memory = len(stage.neighbour.frames()), resident_bytes()
         a = stage.world.phone.call(OWN_NUMBER, stage.world.port)
@@ -60,15 +67,29 @@ async def test_a_vendor_that_cannot_be_borne_ends_its_own_call_alone(
         assert resident_bytes() - memory < 64 * MIB
 
 
-@pytest.mark.parametrize("kind", ["mute_server", "endless_handshake", "slow_handshake"])
+EARLY = ("mute_server", "endless_handshake", "slow_handshake")
+
+
+@pytest.mark.parametrize(
+    ("vendor", "kind"),
+    [
+        *(("gemini", kind) for kind in EARLY),
+        *(
+            pytest.param("ultravox", kind, marks=pytest.mark.long("the same harm to a request by HTTP"))
+            for kind in EARLY
+        ),
+    ],
+)
 async def test_a_handshake_that_comes_to_nothing_leaves_the_caller_unanswered(
-    tmp_path: Path, kind: str
+    tmp_path: Path, vendor: str, kind: str
 ) -> None:
-    async with beside_a_neighbour(tmp_path) as stage, hostile(kind, "gemini") as (url, _):
-        bind(stage, "gemini", url)
+    async with beside_a_neighbour(tmp_path) as stage, served(kind, vendor) as (url, _):
+        memory = resident_bytes()
+        bind(stage, vendor, url)
         before = len(stage.neighbour.frames())
         a = stage.world.phone.call(OWN_NUMBER, stage.world.port)
         failed = await a.wait(Failed)
         assert isinstance(failed, Failed) and failed.status == 480
         assert (await stage.ended()).hangup_cause == "STREAM_DISCONNECTED"
         await stage.neighbour.unharmed(before)
+        assert resident_bytes() - memory < 64 * MIB

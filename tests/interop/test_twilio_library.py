@@ -41,7 +41,7 @@ def run(command: Sequence[str | Path], environment: Mapping[str, str]) -> None:
 
 
 def test_the_library_for_python_finds_what_it_expects(sandbox: Sandbox) -> None:
-    prepare(SCRIPTS / "twilio-environment", CACHE / "twilio")
+    prepare(SCRIPTS / "library-environment", "twilio", CACHE / "twilio")
     python = CACHE / "twilio" / "bin" / "python"
     run([python, HERE / "twilio_program.py", *sandbox.arguments], {})
 

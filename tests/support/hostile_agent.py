@@ -44,9 +44,16 @@ MODELS: dict[str, tuple[bytes, bytes | None, bytes]] = {
         b"user_audio_chunk",
         b'{"type":"user_transcript","user_transcription_event":{"user_transcript":"x"}}',
     ),
+    "ultravox": (
+        b'{"type":"call_started"}',
+        None,
+        b'{"type":"transcript","role":"user","medium":"voice","text":"x","final":true,"ordinal":1}',
+    ),
 }
+# Vendors of whom a request by HTTP creates a session.
+BY_REQUEST = ("ultravox",)
 VENDOR = sys.argv[2] if len(sys.argv) > 2 else None
-_AUDIO_FRAME_BYTES = 160
+_AUDIO_FRAME_BYTES = 640 if VENDOR == "ultravox" else 160
 
 
 class Victim:
@@ -347,6 +354,28 @@ def serve(kind: Callable[[socket.socket], None]) -> None:
         threading.Thread(target=_harm, args=(kind, sock), daemon=True).start()
 
 
+def _behind_a_request(sock: socket.socket) -> None:
+    """Create a session for a request, whose WebSocket does the harm."""
+    head = sock.recv(65536, socket.MSG_PEEK)
+    if not head.startswith(b"POST"):
+        harm(Victim(sock))
+        return
+    host, port = sock.getsockname()
+    body = b'{"joinUrl":"ws://%s:%d/call"}' % (host.encode(), port)
+    sock.sendall(
+        b"HTTP/1.1 201 Created\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(body) + body
+    )
+    sock.shutdown(socket.SHUT_WR)
+    while sock.recv(65536):
+        pass
+
+
+# What is done before there is a session.
+_EARLY = (mute_server, half_handshake, endless_handshake, slow_handshake)
+
+
 if __name__ == "__main__":
     harm = KINDS[sys.argv[1]]
-    serve(lambda sock: harm(Victim(sock)))
+    serve(
+        _behind_a_request if VENDOR in BY_REQUEST and harm not in _EARLY else lambda sock: harm(Victim(sock))
+    )

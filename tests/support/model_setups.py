@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from media.streams import (
@@ -16,6 +17,7 @@ from media.streams import (
     StreamSetup,
     choose_model,
 )
+from media.streams.dialects.ultravox import call_request
 
 LOOK_UP = ModelTool(
     "look_up",
@@ -35,6 +37,7 @@ ACCEPTS: dict[str, dict[str, Any]] = {
             "user_input_audio_format": "pcm_16000",
         },
     },
+    "ultravox": {"type": "call_started", "callId": "c"},
 }
 """Messages that accept a session, by vendor."""
 
@@ -68,6 +71,12 @@ def make_dialect(
     return MODEL_DIALECTS[provider](setup)
 
 
+def request_of(dialect: ModelDialect) -> bytes | None:
+    """The body of the request that creates the session, of vendors that want one."""
+    session = dialect._session
+    return call_request(session) if session.choice.by_request else None
+
+
 def read(dialect: ModelDialect, **message: Any) -> Any:
     """Decode a message of the vendor."""
     return dialect.decode(json.dumps(message).encode())
@@ -93,3 +102,22 @@ def accepted(provider: str, **more: Any) -> ModelDialect:
     dialect.start()
     read(dialect, **ACCEPTS[provider])
     return dialect
+
+
+def everything(dialect: ModelDialect, provider: str) -> list[dict[str, Any]]:
+    """One message of each kind that a session may send."""
+    configured, audio = dialect.connected(), b""
+    replies = frames_of(read(dialect, **ACCEPTS[provider]))
+    if not dialect.binary_audio:
+        audio = dialect.media(bytes(320), 20)
+    frames: Iterable[bytes | None] = (
+        configured,
+        dialect.keep_alive(),
+        dialect.start(),
+        audio or None,
+        *dialect._greet("Namaste."),
+        *dialect.pressed("12#"),
+        *dialect.tool_result("call_1", "look_up", '{"status":"shipped"}', is_error=False),
+        *dialect.interrupted(100),
+    )
+    return [*replies, *(json.loads(frame) for frame in frames if frame is not None)]

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from callcontrol.aio.tokens import utc_now
 from callcontrol.calls.aio.context import ActiveCall, EffectPerformer
+from callcontrol.calls.aio.model_calls import created
 from callcontrol.calls.aio.models import ModelAgent
 from callcontrol.calls.effects import Effect
 from callcontrol.calls.effects import agent as do
@@ -111,6 +112,8 @@ class AgentPerformer(EffectPerformer):
                 continues = setup.reconnect is not None
                 session = await self._model.session(choice.model, continues=continues)
                 setup = replace(setup, model=session)
+                if choice.model.by_request:
+                    setup, settings = await created(setup, session, self._destinations, settings)
             stream = await AgentStream.connect(
                 setup,
                 resolve=self._resolve,

@@ -21,6 +21,7 @@ _PROVIDERS: Final = {
     "google": "gemini",
     "deepgram": "deepgram",
     "elevenlabs": "elevenlabs",
+    "ultravox": "ultravox",
 }
 """Our provider by jambonz's vendor."""
 
@@ -82,6 +83,32 @@ def _google_tools(value: Any) -> object:
 def _deepgram_speaker(value: Any) -> object:
     if value != "deepgram":
         raise ValueError("must be deepgram")
+    return None
+
+
+def _ultravox_tools(value: Any) -> object:
+    if not isinstance(value, list):
+        raise ValueError("must be a list of tools")
+    names: list[object] = []
+    for tool in value:
+        match tool:
+            case {"temporaryTool": {"modelToolName": name, "client": {}, **more}, **others} if not (
+                more or others
+            ):
+                names.append(name)
+            case _:
+                raise ValueError(
+                    "must be a list of {temporaryTool: {modelToolName, client: {}}}: tools of the call, or"
+                    " registered ones of the account"
+                )
+    return names
+
+
+def _ultravox_speaker(value: Any) -> object:
+    if value != "FIRST_SPEAKER_USER":
+        raise ValueError(
+            "must be FIRST_SPEAKER_USER; words to begin with are firstSpeakerSettings.agent.text"
+        )
     return None
 
 
@@ -156,6 +183,18 @@ PLACES: Final[Mapping[str, Mapping[str, Place]]] = {
         f"{_CLIENT_DATA}.type": _ANY,
         "model": _ANY,
         **dict.fromkeys(("llmOptions.input_sample_rate", "llmOptions.output_sample_rate"), _ANY),
+    },
+    "ultravox": {
+        "model": ("model", _as_is),
+        **_KEYS,
+        "llmOptions.systemPrompt": ("instructions", _as_is),
+        "llmOptions.voice": ("voice", _as_is),
+        "llmOptions.languageHint": ("language", _as_is),
+        "llmOptions.firstSpeakerSettings.agent.text": ("greeting", _as_is),
+        "llmOptions.firstSpeaker": ("", _ultravox_speaker),
+        "llmOptions.selectedTools": ("tools", _ultravox_tools),
+        # The verb's own model is the one that counts, and there are transcripts.
+        **dict.fromkeys(("llmOptions.model", "llmOptions.transcriptOptional"), _ANY),
     },
 }
 """By jambonz's vendor, the places that are read."""

@@ -200,7 +200,7 @@ SWITCHES: Final = frozenset({"listen", "stream", "transcribe", "fillerNoise", "t
 _NO_QUEUE: Final = "is not available: there are no queues; use conference"
 _NO_BOT: Final = "is not available; use listen, or llm"
 _NO_CHAIN: Final = "is not available: recogniser, model and voice are not joined here; use llm, or listen"
-_NO_MODEL: Final = "is not available; models are those of openai, google, deepgram and elevenlabs"
+_NO_MODEL: Final = "is not available; models are those of openai, google, deepgram, elevenlabs and ultravox"
 MODEL_VERBS: Final[Mapping[str, str | None]] = {
     "llm": None,
     "s2s": None,
@@ -208,6 +208,7 @@ MODEL_VERBS: Final[Mapping[str, str | None]] = {
     "google_s2s": "google",
     "deepgram_s2s": "deepgram",
     "elevenlabs_s2s": "elevenlabs",
+    "ultravox_s2s": "ultravox",
 }
 """Verbs that connect a speech model, and the only vendor of each that has one."""
 
@@ -215,7 +216,7 @@ REFUSED: Final[Mapping[str, str]] = {
     **dict.fromkeys(("enqueue", "dequeue", "leave"), _NO_QUEUE),
     **dict.fromkeys(("dialogflow", "lex", "rasa"), _NO_BOT),
     **dict.fromkeys(("agent", "pipeline"), _NO_CHAIN),
-    **dict.fromkeys(("ultravox_s2s", "qwen_s2s", "gptlive_s2s", "voicelive_s2s"), _NO_MODEL),
+    **dict.fromkeys(("qwen_s2s", "gptlive_s2s", "voicelive_s2s"), _NO_MODEL),
     "dub": "is not available: a call has one track of sounds",
     "alert": "is not available: a waiting caller hears ringing by itself",
     "sip:request": "is not available",

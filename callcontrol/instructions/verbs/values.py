@@ -175,7 +175,7 @@ class VerbValues(RequestErrors):
                 self.wrong(f"{path}.{name}" if name else path, reason)
             return []
         count = len(self.errors)
-        self.check_url(f"{path}.url", choice.url, STREAM_SCHEMES)
+        self.check_url(f"{path}.url", choice.url, STREAM_SCHEMES + WEB_SCHEMES)
         return [Stream(choice, self.webhooks.fallback)] if len(self.errors) == count else []
 
     def action(self, path: str, verb: Mapping[str, Any], event: str) -> RequestInstructions | None:

@@ -22,6 +22,7 @@ from media.streams.dialects.plivo import PlivoDialect, VobizDialect
 from media.streams.dialects.speech_model import ModelDialect
 from media.streams.dialects.telnyx import TelnyxDialect
 from media.streams.dialects.twilio import TwilioDialect
+from media.streams.dialects.ultravox import UltravoxDialect
 from media.streams.dialects.vonage import VonageDialect
 
 __all__ = [
@@ -55,6 +56,7 @@ _MODELS: tuple[type[ModelDialect], ...] = (
     DeepgramDialect,
     GeminiDialect,
     ElevenLabsDialect,
+    UltravoxDialect,
 )
 
 MODEL_DIALECTS: Mapping[str, type[ModelDialect]] = MappingProxyType(

@@ -35,6 +35,7 @@ from tests.support.model_setups import (
     make_dialect,
     parts_of,
     read,
+    request_of,
 )
 
 VENDORS = sorted(MODEL_DIALECTS)
@@ -61,7 +62,7 @@ def truncations(frames: tuple[bytes, ...]) -> list[tuple[str, int]]:
 @EVERY_VENDOR
 def test_audio_flows_and_a_greeting_is_asked_for_once_both_are_there(provider: str) -> None:
     dialect = make_dialect(provider, greeting="Namaste.", tools=(LOOK_UP,))
-    configured = dialect.connected()
+    configured = request_of(dialect) or dialect.connected()
     meant = read(dialect, **ACCEPTS[provider])
     assert AgentReady() in parts_of(meant) and dialect.is_ready
     begun = dialect.start()
@@ -73,7 +74,7 @@ def test_audio_flows_and_a_greeting_is_asked_for_once_both_are_there(provider: s
 @EVERY_VENDOR
 def test_a_session_that_continues_another_greets_nobody(provider: str) -> None:
     dialect = make_dialect(provider, greeting="Namaste.", turns=TURNS)
-    written = [dialect.connected(), dialect.start()]
+    written = [request_of(dialect), dialect.connected(), dialect.start()]
     replies = frames_of(read(dialect, **ACCEPTS[provider]))
     everything = b" ".join(frame for frame in written if frame is not None).decode() + json.dumps(replies)
     assert "Namaste." not in everything
@@ -118,6 +119,7 @@ _NAMES = (
     *("item_id", "content_index", "delta", "item", "response", "transcript", "error", "functions", "role"),
     *("content", "audio_event", "interruption_event", "ping_event", "client_tool_call", "error_event"),
     *("user_transcription_event", "agent_response_event", "conversation_initiation_metadata_event"),
+    *("ordinal", "text", "medium", "final", "toolName", "invocationId", "parameters", "state"),
 )
 _KINDS: dict[str, set[str]] = {
     "openai": {
@@ -127,6 +129,7 @@ _KINDS: dict[str, set[str]] = {
     "deepgram": {"ConversationText", "FunctionCallRequest", "Error", "UserStartedSpeaking"},
     "gemini": {"serverContent", "toolCall", "usageMetadata", "goAway", "sessionResumptionUpdate"},
     "elevenlabs": {"audio", "interruption", "ping", "client_tool_call", "user_transcript", "error"},
+    "ultravox": {"call_started", "state", "transcript", "playback_clear_buffer", "client_tool_invocation"},
 }
 
 

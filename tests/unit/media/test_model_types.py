@@ -1,13 +1,12 @@
 """
 Our messages to vendors, held against the types of the vendors' own libraries.
 
-ElevenLabs' library is left out: 38 MB, for half a dozen messages that its documents describe as well.
+Those of ElevenLabs' library, which is 80 MB, are in tests/interop. Ultravox' libraries have none: they speak
+WebRTC.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -26,8 +25,7 @@ from openai.types.realtime import (
 )
 from pydantic import BaseModel
 
-from media.streams import ModelDialect
-from tests.support.model_setups import ACCEPTS, LOOK_UP, TURNS, frames_of, make_dialect, read
+from tests.support.model_setups import LOOK_UP, TURNS, everything, make_dialect, read
 
 FULL: dict[str, Any] = {
     "instructions": "Be brief.",
@@ -61,25 +59,6 @@ def unknown(value: object) -> list[str]:
         return []
     inner = [name for field in type(value).model_fields for name in unknown(getattr(value, field))]
     return [*(value.model_extra or {}), *inner]
-
-
-def everything(dialect: ModelDialect, provider: str) -> list[dict[str, Any]]:
-    """One message of each kind that a session may send."""
-    configured, audio = dialect.connected(), b""
-    replies = frames_of(read(dialect, **ACCEPTS[provider]))
-    if not dialect.binary_audio:
-        audio = dialect.media(bytes(320), 20)
-    frames: Iterable[bytes | None] = (
-        configured,
-        dialect.keep_alive(),
-        dialect.start(),
-        audio or None,
-        *dialect._greet("Namaste."),
-        *dialect.pressed("12#"),
-        *dialect.tool_result("call_1", "look_up", '{"status":"shipped"}', is_error=False),
-        *dialect.interrupted(100),
-    )
-    return [*replies, *(json.loads(frame) for frame in frames if frame is not None)]
 
 
 @pytest.mark.parametrize("more", [{}, FULL])

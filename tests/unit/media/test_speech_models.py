@@ -35,6 +35,7 @@ def test_the_vendors_address_names_the_model() -> None:
         ("deepgram", "mulaw", 8000),
         ("gemini", "l16", 16000),
         ("elevenlabs", "l16", 16000),
+        ("ultravox", "l16", 16000),
     ],
 )
 def test_each_vendor_has_its_audio(provider: str, encoding: str, rate: int) -> None:
@@ -83,6 +84,16 @@ def test_there_is_one_key() -> None:
     assert faults(key="stored").keys() == {"key"}
     stored = choose_model({**GOOD, "api_key": None, "key": "stored"}).model
     assert stored is not None and (stored.api_key, stored.key) == (None, "stored")
+
+
+def test_a_vendor_that_creates_sessions_by_request_has_an_address_of_http() -> None:
+    ours: dict[str, Any] = {**GOOD, "provider": "ultravox"}
+    usual = choose_model(ours)
+    assert (usual.url, usual.tls) == ("https://api.ultravox.ai/api/calls", True)
+    assert choose_model({**ours, "url": "http://10.1.2.3/api/calls"}).url == "http://10.1.2.3/api/calls"
+    for url in ("wss://x.example/", "http://x.example/", "ws://10.1.2.3/"):
+        assert faults(provider="ultravox", url=url).keys() == {"url"}
+    assert upgrade_headers(make_dialect("ultravox")._setup, 0) == [("User-Agent", "trunkline/1.0")]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 # Written by scripts/client from the OpenAPI document of the server; do not edit.
 """The generated part of the client; the digests of its document and files."""
 
-DOCUMENT = "2664ca45b559b1dec61e0d2da3f0853dbc33cd177a9d1275ff3f5c7825f5ea24"
-FILES = "7798610a74bd16bb4cb308858422f9ce96022315c3d5cf8973b514258118a393"
+DOCUMENT = "be366a027654f9a4e4cb66d2775246e1073e961f305db7aa0ed15b60ce2da7f5"
+FILES = "d03b3584b4442333a6bbe4761249ccd6d73a582ab88b79aab336d944133beb2d"

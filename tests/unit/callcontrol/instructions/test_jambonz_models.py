@@ -80,6 +80,20 @@ ELEVENLABS = {
         },
     },
 }
+ULTRAVOX = {
+    "vendor": "ultravox",
+    "model": "ultravox-v0.7",
+    "auth": {"apiKey": "u-1"},
+    "llmOptions": {
+        "model": "ultravox-v0.7",
+        "systemPrompt": "Be brief.",
+        "voice": "Mark",
+        "languageHint": "hi-IN",
+        "firstSpeakerSettings": {"agent": {"text": "Namaste."}},
+        "selectedTools": [{"temporaryTool": {"modelToolName": "hangup", "client": {}}}],
+        "transcriptOptional": True,
+    },
+}
 
 
 def model(verb: dict[str, Any], name: str = "llm") -> ModelChoice:
@@ -142,6 +156,19 @@ def model(verb: dict[str, Any], name: str = "llm") -> ModelChoice:
                 language="hi",
             ),
         ),
+        (
+            ULTRAVOX,
+            ModelChoice(
+                provider="ultravox",
+                model="ultravox-v0.7",
+                api_key="u-1",
+                instructions="Be brief.",
+                voice="Mark",
+                greeting="Namaste.",
+                language="hi-IN",
+                tools=("hangup",),
+            ),
+        ),
     ],
     ids=lambda value: value["vendor"] if isinstance(value, dict) else "",
 )
@@ -201,6 +228,15 @@ TOLD = [{"name": "look", "description": "Look something up.", "parameters": {"ty
         ({"llmOptions": {"session_update": {"voice": "a b"}}}, "llmOptions.session_update.voice"),
         ({"llmOptions": {"session_update": {"tools": TOLD}}}, "llmOptions.session_update.tools"),
         ({"llmOptions": {"session_update": {"tools": [7]}}}, "llmOptions.session_update.tools"),
+        (
+            {"vendor": "ultravox", "llmOptions": {"firstSpeaker": "FIRST_SPEAKER_AGENT"}},
+            "llmOptions.firstSpeaker",
+        ),
+        (
+            {"vendor": "ultravox", "llmOptions": {"selectedTools": [{"toolName": "x"}]}},
+            "llmOptions.selectedTools",
+        ),
+        ({"vendor": "ultravox", "llmOptions": {"medium": {"webRtc": {}}}}, "llmOptions.medium"),
         ({"llmOptions": {"setup": {}}}, "llmOptions.setup"),
     ],
 )

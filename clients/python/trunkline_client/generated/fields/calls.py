@@ -122,7 +122,7 @@ class Model(TypedDict):
     Connect the call to a vendor's realtime speech model.
     """
 
-    provider: Literal['openai', 'deepgram', 'gemini', 'elevenlabs']
+    provider: Literal['openai', 'deepgram', 'gemini', 'elevenlabs', 'ultravox']
     model: str
     instructions: NotRequired[str | None]
     voice: NotRequired[str | None]

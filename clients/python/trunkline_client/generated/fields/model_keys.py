@@ -11,5 +11,5 @@ class CreateModelKeyFields(TypedDict):
     """
 
     name: str
-    provider: Literal['openai', 'deepgram', 'gemini', 'elevenlabs']
+    provider: Literal['openai', 'deepgram', 'gemini', 'elevenlabs', 'ultravox']
     api_key: str

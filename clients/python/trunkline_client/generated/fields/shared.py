@@ -10,7 +10,7 @@ class ModelFields(TypedDict):
     A vendor's realtime speech model as the agent of a call; see docs/api/model.md.
     """
 
-    provider: Literal['openai', 'deepgram', 'gemini', 'elevenlabs']
+    provider: Literal['openai', 'deepgram', 'gemini', 'elevenlabs', 'ultravox']
     model: str
     instructions: NotRequired[str | None]
     voice: NotRequired[str | None]

@@ -14,7 +14,7 @@ class ModelObject(Result):
     A vendor's model as the target of calls; its key is never shown.
     """
 
-    provider: Literal['openai', 'deepgram', 'gemini', 'elevenlabs']
+    provider: Literal['openai', 'deepgram', 'gemini', 'elevenlabs', 'ultravox']
     model: str
     instructions: str | None = None
     voice: str | None = None

@@ -15,5 +15,5 @@ class ModelKey(Result):
 
     key_id: str
     name: str
-    provider: Literal['openai', 'deepgram', 'gemini', 'elevenlabs']
+    provider: Literal['openai', 'deepgram', 'gemini', 'elevenlabs', 'ultravox']
     created_at: datetime

@@ -1,0 +1,108 @@
+"""Creation of a session by a request to its vendor, for those whose WebSocket has a URL of each session."""
+
+import asyncio
+import errno
+from dataclasses import replace
+from typing import Final
+
+import aiohttp
+
+from callcontrol.egress.aio.http_client import (
+    NotAnswered,
+    customer_session,
+    problem_of,
+    read_bounded,
+    reason_of,
+)
+from callcontrol.egress.requests import is_success
+from callcontrol.egress.url_policy import STREAM_SCHEMES, WEB_SCHEMES, Destinations
+from callcontrol.errors import DomainError
+from media.aio.agent_settings import AgentStreamSettings
+from media.streams import CommandError, ModelSession, StreamConnectError, StreamSetup
+from media.streams.dialects.ultravox import call_request, read_call, read_refusal
+from media.streams.model import ConnectFailure
+
+# The answer repeats the instructions and the tools.
+_MAX_ANSWER_BYTES: Final = 512 * 1024
+_UNREACHED: Final = frozenset({"dns", "connect", "tls"})
+
+
+async def created(
+    setup: StreamSetup, session: ModelSession, destinations: Destinations, settings: AgentStreamSettings
+) -> tuple[StreamSetup, AgentStreamSettings]:
+    """
+    Create a session; returns the setup of its WebSocket, and the settings with the time that is left for it.
+
+    What may help is tried again, as for the opening of a socket: a session that nobody joins ends by itself.
+
+    Raises:
+        StreamConnectError: There is no session. It is ``rejected`` where the account's quota is used up.
+    """
+    loop = asyncio.get_running_loop()
+    started, dial = loop.time(), settings.dial
+    deadline = started + dial.budget_s
+    failure = StreamConnectError("timeout", detail="no answer within the budget")
+    async with customer_session(destinations, "application/json") as http:
+        for attempt, offset_s in enumerate(dial.offsets_s, 1):
+            await asyncio.sleep(min(started + offset_s, deadline) - loop.time())
+            try:
+                async with asyncio.timeout_at(deadline):
+                    url = await _create(http, setup.url, session, destinations)
+            except StreamConnectError as error:
+                failure = error
+            except TimeoutError:
+                failure = StreamConnectError("timeout", detail="no answer within the budget")
+            else:
+                left = replace(dial, budget_s=max(deadline - loop.time(), 0.1))
+                return replace(setup, url=url), replace(settings, dial=left)
+            failure.attempts = attempt
+            if not _may_try_again(failure) or loop.time() >= deadline:
+                break
+    raise failure
+
+
+async def _create(
+    http: aiohttp.ClientSession, url: str, session: ModelSession, destinations: Destinations
+) -> str:
+    try:
+        destinations.check_url(url, schemes=WEB_SCHEMES)
+        async with http.post(
+            url,
+            data=call_request(session),
+            headers={"X-API-Key": session.api_key, "Content-Type": "application/json"},
+            allow_redirects=False,
+        ) as response:
+            body = await read_bounded(response, _MAX_ANSWER_BYTES)
+            if not is_success(response.status):
+                raise _refused(response.status, body, session.api_key)
+        joined = read_call(body)
+        destinations.check_url(joined, schemes=STREAM_SCHEMES)
+    except DomainError as refusal:
+        raise StreamConnectError("forbidden", detail=refusal.message) from None
+    except (CommandError, NotAnswered) as problem:
+        raise StreamConnectError("protocol", detail=problem.message) from None
+    except TimeoutError:
+        raise
+    except (aiohttp.ClientError, OSError, ValueError) as error:
+        raise StreamConnectError(_reason_of(error), detail=problem_of(error)) from None
+    return joined
+
+
+def _refused(status: int, body: bytes, key: str) -> StreamConnectError:
+    error, is_quota = read_refusal(status, body)
+    # Some vendors repeat a wrong key in their words.
+    error = replace(error, message=error.message.replace(key, "[key]"))
+    return StreamConnectError("rejected" if is_quota else "http_status", status, error=error)
+
+
+def _reason_of(error: Exception) -> ConnectFailure:
+    # What the check of an address refuses comes as an error of the system; see `CheckedResolver`.
+    is_forbidden = getattr(getattr(error, "os_error", error), "errno", None) == errno.EACCES
+    return "forbidden" if is_forbidden else reason_of(error)
+
+
+def _may_try_again(failure: StreamConnectError) -> bool:
+    """Return True as for the opening of a socket, but after silence: a request that was heard counts."""
+    if failure.reason == "http_status":
+        return failure.http_status is not None and failure.http_status >= 500
+    return failure.reason in _UNREACHED

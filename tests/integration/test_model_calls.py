@@ -1,0 +1,119 @@
+"""The request that creates a session with a speech model, and what comes of its answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from callcontrol.calls.aio.model_calls import created
+from callcontrol.egress.aio.resolver import DestinationGuard
+from callcontrol.egress.url_policy import Destinations
+from fixtures.model_ultravox import UltravoxServer
+from media.aio.agent_dial import DialSettings
+from media.aio.agent_settings import AgentStreamSettings
+from media.streams import StreamConnectError, StreamSetup
+from tests.support.domain import OpenDestinations
+from tests.support.model_setups import make_dialect
+
+SETTINGS = AgentStreamSettings(dial=DialSettings(budget_s=5.0, offsets_s=(0.0, 0.5, 1.0)))
+
+
+async def ask(
+    url: str, settings: AgentStreamSettings = SETTINGS, destinations: Destinations | None = None
+) -> tuple[StreamSetup, AgentStreamSettings]:
+    setup: StreamSetup = make_dialect("ultravox", url=url)._setup
+    assert setup.model is not None
+    return await created(setup, setup.model, destinations or OpenDestinations(), settings)
+
+
+async def refused(url: str, **more: Any) -> StreamConnectError:
+    with pytest.raises(StreamConnectError) as caught:
+        await ask(url, **more)
+    assert "sk-secret" not in f"{caught.value} {caught.value.error}"
+    return caught.value
+
+
+@asynccontextmanager
+async def vendor(*answers: tuple[int, bytes]) -> AsyncIterator[UltravoxServer]:
+    server = UltravoxServer(key="sk-secret")
+    server.answers = list(answers)
+    async with server.running():
+        yield server
+
+
+async def test_the_socket_of_a_session_has_its_own_url_and_the_time_that_is_left() -> None:
+    async with vendor((503, b"")) as server:
+        setup, settings = await ask(server.url)
+    assert setup.url.startswith("ws://127.0.0.1:") and server.requests == 2
+    assert 0 < settings.dial.budget_s <= SETTINGS.dial.budget_s - 0.5, "the second attempt began so late"
+    assert settings == replace(SETTINGS, dial=replace(SETTINGS.dial, budget_s=settings.dial.budget_s))
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "reason", "requests"),
+    [
+        (401, b'{"detail":"sk-secret is no key"}', "http_status", 1),
+        (402, b'{"detail":"no money"}', "rejected", 1),
+        (429, b"", "rejected", 1),
+        (500, b"<html>", "http_status", 3),
+        (302, b"", "http_status", 1),
+        (201, b"nonsense", "protocol", 1),
+        (201, b"{" * 100_000, "protocol", 1),
+        (201, b" " * 600_000, "protocol", 1),
+        (201, b'{"joinUrl":"https://example.com/"}', "protocol", 1),
+    ],
+)
+async def test_answers_without_a_session(status: int, body: bytes, reason: str, requests: int) -> None:
+    async with vendor(*[(status, body)] * 4) as server:
+        failure = await refused(server.url)
+    assert (failure.reason, failure.attempts, server.requests) == (reason, requests, requests)
+    if status >= 300:
+        assert failure.http_status == status
+        assert failure.error is not None and failure.error.code == f"http_{status}"
+
+
+async def test_a_vendor_cannot_send_the_socket_where_it_must_not_go() -> None:
+    answer = json.dumps({"joinUrl": "ws://169.254.169.254/latest"}).encode()
+    async with vendor((201, answer)) as server:
+        failure = await refused(server.url, destinations=DestinationGuard(allow_private=True))
+    assert failure.reason == "forbidden"
+
+
+async def test_the_request_goes_to_no_forbidden_address() -> None:
+    async with vendor() as server:
+        url = server.url.replace("127.0.0.1", "localhost")
+        failure = await refused(url, destinations=DestinationGuard(allow_private=False))
+        assert (failure.reason, server.requests) == ("forbidden", 0)
+
+
+async def test_a_request_that_is_not_answered_is_given_up_and_not_repeated() -> None:
+    async def wait(request: web.Request) -> web.Response:
+        asked.append(request)
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    asked: list[web.Request] = []
+    application = web.Application()
+    application.router.add_post("/api/calls", wait)
+    runner = web.AppRunner(application, shutdown_timeout=0.1)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        url = f"http://127.0.0.1:{runner.addresses[0][1]}/api/calls"
+        short = replace(SETTINGS, dial=replace(SETTINGS.dial, budget_s=0.3))
+        failure = await refused(url, settings=short)
+    finally:
+        await runner.cleanup()
+    assert (failure.reason, len(asked)) == ("timeout", 1)
+
+
+async def test_a_vendor_that_is_not_there_is_tried_again() -> None:
+    failure = await refused("http://127.0.0.1:1/api/calls")
+    assert (failure.reason, failure.attempts) == ("connect", 3)

@@ -13,6 +13,7 @@ from api.routes import (
     calls,
     dids,
     keys,
+    listeners,
     mcp,
     model_keys,
     numbers,
@@ -47,6 +48,7 @@ __all__ = ["ENDPOINTS"]
 
 _MODULES = (
     calls,
+    listeners,
     sandbox,
     webrtc,
     mcp,

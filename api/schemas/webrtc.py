@@ -22,6 +22,7 @@ from callcontrol.webrtc.tokens import (
 )
 
 __all__ = [
+    "MAX_SDP_CHARS",
     "BrowserAnswerBody",
     "BrowserCallBody",
     "BrowserCallDialQuery",
@@ -35,7 +36,9 @@ __all__ = [
     "PhoneTokenObject",
 ]
 
-_MAX_SDP_CHARS = 32_768
+MAX_SDP_CHARS = 32_768
+"""Longest offer of a browser."""
+
 _MAX_PARAMETERS = 20
 _MAX_VALUE_CHARS = 256
 # Names that begin so are this server's own.
@@ -150,7 +153,7 @@ class BrowserCallBody(RequestModel):
     sdp: Annotated[
         str,
         Field(
-            min_length=1, max_length=_MAX_SDP_CHARS, description="Offer of the browser's RTCPeerConnection."
+            min_length=1, max_length=MAX_SDP_CHARS, description="Offer of the browser's RTCPeerConnection."
         ),
     ]
     to: Annotated[
@@ -191,7 +194,7 @@ class BrowserRestartBody(RequestModel):
         str,
         Field(
             min_length=1,
-            max_length=_MAX_SDP_CHARS,
+            max_length=MAX_SDP_CHARS,
             description="Offer after restartIce(), or with another direction: inactive holds the call.",
         ),
     ]
@@ -203,7 +206,7 @@ class BrowserAnswerBody(RequestModel):
     sdp: Annotated[
         str,
         Field(
-            min_length=1, max_length=_MAX_SDP_CHARS, description="Offer of the browser's RTCPeerConnection."
+            min_length=1, max_length=MAX_SDP_CHARS, description="Offer of the browser's RTCPeerConnection."
         ),
     ]
 

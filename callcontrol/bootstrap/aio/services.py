@@ -457,9 +457,7 @@ class Services:
             storage.secrets,
             BrowserCallSettings(settings.node, settings.webrtc_port, settings.ice),
         )
-        self.listeners = CallListeners(
-            database, writer, storage.calls, self.calls, self.browser_calls.socket
-        )
+        self.listeners = CallListeners(database, writer, storage.calls, self.calls, self.browser_calls.socket)
         self.trunks = TrunkService(database, writer, directory, self.calls.legs_at)
         self.recordings = RecordingService(
             database,

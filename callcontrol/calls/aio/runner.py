@@ -103,7 +103,7 @@ class CallRunner:
 
     @property
     def private_because(self) -> str | None:
-        """Reason why nobody may hear the call but its parties: it may not be recorded; None if there is none."""
+        """Reason why only its parties may hear the call, which may not be recorded either; None without one."""
         policy = self._machine.policy
         return policy.refused_because if RecordingRequested in policy.refused_commands else None
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import cmath
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -12,21 +11,23 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
+from api.console.visit import COOKIE, form_token
 from api.process.server import Server
 from callcontrol.aio.tokens import new_id
 from callcontrol.webrtc.aio import listeners as listeners_aio
 from callcontrol.webrtc.listeners import MAX_OF_CALL
 from fixtures.agent import DemoAgent
-from fixtures.audio_check import samples_of
 from media.audio import tone
 from media.webrtc.aio import LegEnd
 from tests.integration.test_browser_calls import NUMBER, TONE, Desk, replacing
 from tests.support.browser_peer import BrowserPeer
 from tests.support.customers import add_customer
 from tests.support.loopback_server import loopback_settings
+from tests.support.media_bench import amplitude_at
 from tests.support.waiting import PATIENCE_S, until
 from tests.support.webhook_stage import Receiver
 
+ECHO = "+919800000001"
 CALLER_HZ, AGENT_HZ, TONE_HZ, LISTENER_HZ = 440.0, 900.0, 1000.0, 1800.0
 _LOUD = 1000.0
 _ONLY_HEARS = replacing("sendrecv", "recvonly")
@@ -37,7 +38,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def desk(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Desk]:
     server = Server(loopback_settings(tmp_path_factory.mktemp("listened"), TRUSTED_SOURCES="127.0.0.0/8"))
-    agent, receiver = DemoAgent(tone(AGENT_HZ, 1000)), Receiver()
+    agent, receiver = DemoAgent(tone(AGENT_HZ, 20_000)), Receiver()
     await server.start()
     await agent.start()
     customer = await add_customer(server.storage, NUMBER)
@@ -58,10 +59,8 @@ async def peer() -> BrowserPeer:
 
 
 def amplitude(pcm: bytes, frequency_hz: float) -> float:
-    """Amplitude of a frequency in the last half second of L16 at 8 kHz."""
-    samples: Sequence[int] = samples_of(pcm)[-4000:]
-    turn = -2j * cmath.pi * frequency_hz / 8000
-    return 2 * abs(sum(sample * cmath.exp(turn * place) for place, sample in enumerate(samples))) / 4000
+    """Amplitude of a frequency in the last half second."""
+    return amplitude_at(pcm[-8000:], frequency_hz)
 
 
 async def hears(listener: BrowserPeer, *frequencies_hz: float) -> None:
@@ -143,14 +142,80 @@ async def test_a_listener_hears_an_agent_and_ends_with_the_call(desk: Desk, peer
     await desk.bind(target="media_stream", stream_url=desk.agent.url)
     listener = bystander()
     async with active_call(desk, peer) as call_sid:
-        session = await desk.stream(call_sid)
         await begin(desk, call_sid, listener)
-        await hears(listener, CALLER_HZ)
-        await session.say(tone(AGENT_HZ, 2000)) if hasattr(session, "say") else None
+        await hears(listener, CALLER_HZ, AGENT_HZ)
     await asyncio.wait_for(listener.closed.wait(), PATIENCE_S)
     await listener.leave()
     (kept,) = await listed(desk, call_sid)
     assert kept["reason"] == "the call ended" and kept["ended_at"]
+
+
+async def test_a_listener_stays_with_the_call_when_its_first_party_leaves(
+    desk: Desk, peer: BrowserPeer
+) -> None:
+    await desk.bind(target="forward", forward_to=TONE)
+    listener = bystander()
+    async with active_call(desk, peer) as call_sid:
+        await begin(desk, call_sid, listener)
+        await hears(listener, CALLER_HZ, TONE_HZ)
+        path = f"/v1/Accounts/{desk.account_sid}/Calls/{call_sid}"
+        status, error, _ = await desk.ask("POST", path, {"transfer": {"to": ECHO, "party": "b"}})
+        assert status == 202, error
+        await asyncio.wait_for(peer.closed.wait(), PATIENCE_S)
+        await hears(listener, TONE_HZ)
+        await until(lambda: amplitude(bytes(listener.heard), CALLER_HZ) < _LOUD / 4)
+        assert not listener.closed.is_set()
+        assert (await desk.ask("DELETE", path))[0] == 200
+        await asyncio.wait_for(listener.closed.wait(), PATIENCE_S)
+    await listener.leave()
+
+
+async def test_nobody_begins_to_listen_while_the_server_stops(
+    desk: Desk, peer: BrowserPeer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await desk.bind(target="media_stream", stream_url=desk.agent.url)
+    async with active_call(desk, peer) as call_sid:
+        monkeypatch.setattr(desk.server.control.user_agent, "draining", True)
+        body = {"sdp": bystander().offer(_ONLY_HEARS)}
+        status, error, _ = await desk.ask("POST", f"/v1/calls/{call_sid}/listeners", body)
+        assert (status, error["code"]) == (503, "SERVICE_UNAVAILABLE")
+        monkeypatch.undo()
+
+
+async def test_the_console_listens_with_its_session(
+    desk: Desk, peer: BrowserPeer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listeners_aio, "_ADMIT_S", 0.05)
+    await desk.bind(target="media_stream", stream_url=desk.agent.url)
+    storage = desk.server.storage
+    of_key = await storage.console_sessions.open(desk.key)
+    of_operator = await storage.operators.redeem(await storage.operators.make_link("asha"))
+    await storage.operators.choose(of_operator, desk.account_sid)
+    async with active_call(desk, peer) as call_sid:
+        page = f"/console/calls/{call_sid}"
+        for token, account_sid, ending in (
+            (of_key, "", storage.console_sessions.close),
+            (of_operator, desk.account_sid, storage.operators.close),
+        ):
+            listener, csrf = bystander(), form_token(token, account_sid)
+            headers = {"Cookie": f"{COOKIE}={token}", "Sec-Fetch-Site": "same-origin"}
+            form = {"csrf": csrf, "sdp": listener.offer(_ONLY_HEARS)}
+            async with desk.http.post(
+                f"{desk.server.url}{page}/listen", data=form, headers=headers
+            ) as response:
+                assert response.status == 200, await response.text()
+                await listener.connect((await response.json())["sdp"])
+            await hears(listener, CALLER_HZ)
+            async with desk.http.get(desk.server.url + page, headers=headers) as response:
+                assert "Listened in" in await response.text()
+            await ending(token)
+            await asyncio.wait_for(listener.closed.wait(), PATIENCE_S)
+            await listener.leave()
+        first, second = await listed(desk, call_sid)
+    assert second["listened_by"] == "operator:asha" != first["listened_by"]
+    assert {first["reason"], second["reason"]} == {"the right to listen has ended"}
+    (action,) = await storage.operators.actions(5)
+    assert (action.operator, action.path) == ("asha", f"{page}/listen")
 
 
 async def test_an_offer_may_be_the_body_itself(desk: Desk, peer: BrowserPeer) -> None:

@@ -103,7 +103,7 @@ class CallRunner:
 
     @property
     def private_because(self) -> str | None:
-        """Reason why only its parties may hear the call, which may not be recorded either; None without one."""
+        """Reason why only its parties may hear the call, which cannot be recorded either; None without."""
         policy = self._machine.policy
         return policy.refused_because if RecordingRequested in policy.refused_commands else None
 

@@ -65,8 +65,8 @@ former_dialogs: Final = sa.Table(
     sqlite_with_rowid=False,
 )
 
-# Who listened to a call; written before anything could be heard. `listened_by` is the id of a key, or an operator.
-# Without `ended_at` a killed process has ended it, with the call.
+# Who listened to a call; written before anything could be heard. `listened_by` is the id of a key, or an
+# operator. Without `ended_at` a killed process has ended it, with the call.
 call_listeners: Final = sa.Table(
     "call_listeners",
     metadata,

@@ -7,6 +7,7 @@ recorded before its browser can hear anything.
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -246,7 +247,9 @@ class CallListeners:
         if listener is None:
             raise NotFound("The call has no such listener.")
         if listener.ended_at is None:
-            await self._calls.up(account_sid, call_sid)
+            # Of a call of another node, that one ends it.
+            with contextlib.suppress(CallEnded):
+                await self._calls.up(account_sid, call_sid)
 
     async def close(self) -> None:
         """End all, and write their ends."""

@@ -13,7 +13,6 @@ from api.routes import (
     calls,
     dids,
     keys,
-    listeners,
     mcp,
     model_keys,
     numbers,
@@ -48,7 +47,6 @@ __all__ = ["ENDPOINTS"]
 
 _MODULES = (
     calls,
-    listeners,
     sandbox,
     webrtc,
     mcp,

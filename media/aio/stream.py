@@ -305,7 +305,7 @@ class RtpStream:
 
     def monitor(self, hearing: RtpStream) -> Monitor:
         """
-        Have another stream, which is connected, send the sum of what this one receives and what it sends.
+        Mix what this stream receives and sends for another one, which is connected, to send.
 
         What passes on this one stays as it is. A far end that is muted is silent there, too. `hearing` may
         hear one stream at a time.

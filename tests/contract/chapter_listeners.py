@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.contract.cases import foreign, ok, refused, row
-from tests.contract.givens import answered_call, ended_call, part, parts, ringing_call, sent_password_call
+from tests.contract.givens import a_password, answered_call, ended_call, part, parts, ringing_call
 from tests.contract.stage import Answer, Stage
 from tests.support.browser_peer import offer_lines
 
@@ -20,6 +20,13 @@ async def _listened(stage: Stage) -> dict[str, str]:
     call_sid = await answered_call(stage)
     made = await stage.data("POST", _LISTENERS.format(callSid=call_sid), body={"sdp": _SDP})
     return {"callSid": call_sid, "listener_sid": str(made["listener_sid"])}
+
+
+async def _password_call(stage: Stage) -> str:
+    """The SID of a call that speaks a password, and is up."""
+    sent = await stage.data("POST", "/v1/voice-otp/send", body=await a_password(stage))
+    await stage.call_when(sent["call_sid"], "in-progress")
+    return str(sent["call_sid"])
 
 
 async def _is_listed(stage: Stage, answer: Answer) -> None:
@@ -70,7 +77,7 @@ CASES = (
             409,
             "CONFLICT",
             name="a one-time password",
-            path={"callSid": sent_password_call},
+            path={"callSid": _password_call},
             body={"sdp": _SDP},
         ),
         foreign(403, "FORBIDDEN", path={"callSid": answered_call}, body={"sdp": _SDP}),

@@ -306,13 +306,6 @@ async def sent_password(stage: Stage) -> str:
     return str(stage.kept["password"])
 
 
-async def sent_password_call(stage: Stage) -> str:
-    """The SID of a call that speaks a password, and is up."""
-    sent = await stage.data("POST", "/v1/voice-otp/send", body=await a_password(stage))
-    await stage.call_when(sent["call_sid"], "in-progress")
-    return str(sent["call_sid"])
-
-
 async def used_up_destination(stage: Stage) -> None:
     """Somebody was sent as many passwords as a number may get."""
     body = {**await a_password(stage), "to": BUSY}

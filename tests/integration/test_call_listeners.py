@@ -78,7 +78,7 @@ async def hears(listener: BrowserPeer, *frequencies_hz: float) -> None:
 
 
 async def begin(desk: Desk, call_sid: str, listener: BrowserPeer, *, key: str | None = None) -> Any:
-    """Let a browser listen in; returns the listener."""
+    """Listen in with a browser; returns the listener."""
     path, body = f"/v1/calls/{call_sid}/listeners", {"sdp": listener.offer(_ONLY_HEARS)}
     status, made, headers = await desk.ask("POST", path, body, key=key)
     assert status == 201, made

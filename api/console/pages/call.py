@@ -139,7 +139,7 @@ async def mute(visit: Visit) -> web.StreamResponse:
 
 @pages.post(_ONE + "/listen", scope=LISTEN_SCOPE)
 async def listen(visit: Visit) -> web.StreamResponse:
-    """Let the page listen in on an active call; a refusal is JSON too, for the script."""
+    """Listen in on an active call with the page; a refusal is JSON too, for the script."""
     services, token, account_sid = visit.services, visit.token, visit.account_sid
     principal = visit.principal
 

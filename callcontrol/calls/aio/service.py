@@ -517,15 +517,7 @@ class CallControl:
         return record
 
     async def up(self, account_sid: str, call_sid: str) -> tuple[CallRecord, CallRunner]:
-        """
-        Return a call that is active on this node, with its task.
-
-        Raises:
-            NotFound: There is no such call.
-            Forbidden: It belongs to another account.
-            CallEnded: It has ended already.
-            NodeUnreachable: It is active on another node.
-        """
+        """Return a call that is active on this node, and its task; raises the errors of ``hangup_call``."""
         record = await self.get_call(account_sid, call_sid)
         runner = self._runners.get(call_sid)
         if runner is None and not record.status.ended and record.node != self._services.calls.node:

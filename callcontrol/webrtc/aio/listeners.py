@@ -132,7 +132,7 @@ class ActiveListener:
 
 class CallListeners:
     """
-    Lets browsers listen in on the active calls of this node.
+    Listeners of the active calls of this node.
 
     They are recorded with the call for good, and in its journal.
     """
@@ -159,7 +159,7 @@ class CallListeners:
         self, account_sid: str, call_sid: str, sdp: str, listened_by: str, is_admitted: IsAdmitted
     ) -> tuple[CallListener, str]:
         """
-        Let a browser listen in; returns the listener, and the answer to the browser's offer.
+        Begin to listen with a browser; returns the listener, and the answer to the browser's offer.
 
         Args:
             account_sid: Account of the call.

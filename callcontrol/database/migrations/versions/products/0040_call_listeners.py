@@ -1,4 +1,4 @@
-"""Who listened to calls, and when."""
+"""Listeners of calls."""
 
 import sqlalchemy as sa
 from alembic import op

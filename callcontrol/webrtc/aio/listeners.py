@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from callcontrol.aio.tasks import Worker
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.calls.aio.runner import CallRunner
 from callcontrol.calls.aio.service import CallControl
@@ -63,6 +64,8 @@ class ActiveListener:
     ) -> None:
         self.listener = listener
         self.is_admitted = is_admitted
+        self.began = False
+        """True once it is recorded."""
         self._runner = runner
         self._engine = calls.engine
         self._on_end = on_end
@@ -97,7 +100,10 @@ class ActiveListener:
         if self._monitor is not None:
             self._monitor.close()
         self._heard = heard
-        self._monitor = None if heard is None else heard.monitor(self._stream)
+        try:
+            self._monitor = None if heard is None else heard.monitor(self._stream)
+        except MediaError as error:
+            self.end(f"the call cannot be heard: {error}")
 
     def end(self, reason: str) -> None:
         """End it. Idempotent."""
@@ -147,7 +153,8 @@ class CallListeners:
         self._socket = socket
         self._active: dict[str, ActiveListener] = {}
         self._following: asyncio.TimerHandle | None = None
-        self._admitting: asyncio.Task[None] | None = None
+        self._admitting = Worker("listeners", self._admit, retry_s=_ADMIT_S, log=log)
+        self._is_watching = False
         self._writing: set[asyncio.Task[None]] = set()
 
     @property
@@ -204,6 +211,7 @@ class CallListeners:
             raise
         if active.ended:
             raise CallEnded("The call has ended meanwhile.")
+        active.began = True
         self._note(listener, "listener.joined")
         self._watch()
         return listener, answer
@@ -242,9 +250,9 @@ class CallListeners:
         ):
             active.end("the listener has left")
             return
-        found = await self.of_call(account_sid, call_sid)
-        listener = next((one for one in found if one.listener_sid == listener_sid), None)
-        if listener is None:
+        record = await self._calls.get_call(account_sid, call_sid)
+        listener = await self._database.read(partial(rows.get, listener_sid=listener_sid))
+        if listener is None or listener.call_sid != record.call_sid:
             raise NotFound("The call has no such listener.")
         if listener.ended_at is None:
             # Of a call of another node, that one ends it.
@@ -257,8 +265,7 @@ class CallListeners:
             active.end("the server stops")
         if self._following is not None:
             self._following.cancel()
-        if self._admitting is not None:
-            self._admitting.cancel()
+        await self._admitting.close()
         if self._writing:
             await asyncio.wait(self._writing)
 
@@ -272,8 +279,11 @@ class CallListeners:
     def _watch(self) -> None:
         if self._following is None:
             self._follow()
-        if self._admitting is None or self._admitting.done():
-            self._admitting = asyncio.create_task(self._admit(), name="listeners-admitted")
+        if self._is_watching:
+            self._admitting.wake()
+        else:
+            self._is_watching = True
+            self._admitting.start()
 
     def _follow(self) -> None:
         for active in list(self._active.values()):
@@ -281,17 +291,17 @@ class CallListeners:
         loop = asyncio.get_running_loop()
         self._following = loop.call_later(_FOLLOW_S, self._follow) if self._active else None
 
-    async def _admit(self) -> None:
-        while self._active:
-            await asyncio.sleep(_ADMIT_S)
-            for active in list(self._active.values()):
-                if not active.ended and not await active.is_admitted():
-                    active.end("the right to listen has ended")
+    async def _admit(self) -> float:
+        for active in list(self._active.values()):
+            if not active.ended and not await active.is_admitted():
+                active.end("the right to listen has ended")
+        return _ADMIT_S
 
     def _ended(self, active: ActiveListener) -> None:
         listener = active.listener
         self._active.pop(listener.listener_sid, None)
-        self._note(listener, "listener.left")
+        if active.began:
+            self._note(listener, "listener.left")
         writing = asyncio.create_task(self._write_end(listener))
         self._writing.add(writing)
         writing.add_done_callback(self._writing.discard)

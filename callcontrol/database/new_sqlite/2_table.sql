@@ -271,5 +271,5 @@ CREATE TABLE call_listeners (
 	ended_at BIGINT,
 	reason TEXT,
 	CONSTRAINT pk_call_listeners PRIMARY KEY (listener_sid),
-	CONSTRAINT fk_call_listeners_account_sid_accounts FOREIGN KEY(account_sid) REFERENCES accounts (account_sid)
+	CONSTRAINT fk_call_listeners_account_sid FOREIGN KEY(account_sid) REFERENCES accounts (account_sid)
 );

@@ -21,7 +21,7 @@ def upgrade() -> None:
         sa.Column("reason", sa.Text()),
         sa.PrimaryKeyConstraint("listener_sid", name=op.f("pk_call_listeners")),
         sa.ForeignKeyConstraint(
-            ["account_sid"], ["accounts.account_sid"], name=op.f("fk_call_listeners_account_sid_accounts")
+            ["account_sid"], ["accounts.account_sid"], name=op.f("fk_call_listeners_account_sid")
         ),
     )
     op.create_index(op.f("ix_call_listeners_call_sid"), "call_listeners", ["call_sid"])

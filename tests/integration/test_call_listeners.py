@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import aiohttp
@@ -13,9 +14,10 @@ import pytest_asyncio
 
 from api.console.visit import COOKIE, form_token
 from api.process.server import Server
-from callcontrol.aio.tokens import new_id
+from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.webrtc import listeners as rows
 from callcontrol.webrtc.aio import listeners as listeners_aio
-from callcontrol.webrtc.listeners import MAX_OF_CALL
+from callcontrol.webrtc.listeners import MAX_OF_CALL, CallListener
 from fixtures.agent import DemoAgent
 from media.audio import tone
 from media.webrtc.aio import LegEnd
@@ -148,6 +150,12 @@ async def test_a_listener_hears_an_agent_and_ends_with_the_call(desk: Desk, peer
     await listener.leave()
     (kept,) = await listed(desk, call_sid)
     assert kept["reason"] == "the call ended" and kept["ended_at"]
+    # One whose process was killed has no end of its own.
+    cut = CallListener(new_id(), desk.account_sid, call_sid, "nobody", utc_now())
+    await desk.server.storage.writer.commit(partial(rows.insert, listener=cut))
+    ended = (await desk.record(call_sid))["ended_at"]
+    shown = {one["listener_sid"]: one["ended_at"] for one in await listed(desk, call_sid)}
+    assert shown[cut.listener_sid] == ended
 
 
 async def test_a_listener_stays_with_the_call_when_its_first_party_leaves(
@@ -303,6 +311,19 @@ async def test_no_more_than_three_listen_to_a_call(desk: Desk, peer: BrowserPeer
     assert (status, error["code"]) == (409, "CALL_ENDED")
     await until(lambda: desk.server.services.listeners.active == 0)
     assert {one["reason"] for one in await listed(desk, call_sid)} == {"the call ended"}
+
+
+async def test_listeners_of_an_account_are_bounded(
+    desk: Desk, peer: BrowserPeer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listeners_aio, "MAX_OF_ACCOUNT", 1)
+    await desk.bind(target="media_stream", stream_url=desk.agent.url)
+    async with active_call(desk, peer) as call_sid:
+        path, body = f"/v1/calls/{call_sid}/listeners", {"sdp": bystander().offer(_ONLY_HEARS)}
+        assert (await desk.ask("POST", path, body))[0] == 201
+        status, error, _ = await desk.ask("POST", path, body)
+        assert (status, error["code"]) == (409, "CONFLICT") and "of the account" in error["message"]
+    await until(lambda: desk.server.services.listeners.active == 0)
 
 
 async def test_a_call_or_a_listener_that_is_none_is_said_to_be_none(desk: Desk) -> None:

@@ -243,6 +243,11 @@ class FrameListener:
     def id(self) -> int: ...
     def close(self) -> None: ...
 
+class Monitor:
+    """One stream that hears both directions of another. Harmless after `close`."""
+
+    def close(self) -> None: ...
+
 class AgentSocket:
     """The connected socket of a WebSocket to an agent. Harmless after `release`."""
 
@@ -362,6 +367,13 @@ class Stream:
 
         Raises:
             ValueError: Another rate than 8000 or 16000.
+        """
+    def monitor(self, hearing: Stream, /) -> Monitor | None:
+        """
+        Have another stream send what this one receives and sends; None when one of them was closed.
+
+        Raises:
+            ValueError: They are the same.
         """
     def stats(self) -> StreamFigures: ...
     def meter(self) -> tuple[int | None, int, int, int, int | None]:

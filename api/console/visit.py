@@ -27,7 +27,7 @@ from callcontrol.models import CallRecord, Principal, Service
 if TYPE_CHECKING:
     from api.console.app import Console
 
-__all__ = ["COOKIE", "HOME", "UUID", "SignedIn", "Visit", "form_token", "signed_in_by"]
+__all__ = ["COOKIE", "HOME", "OPERATOR", "UUID", "SignedIn", "Visit", "form_token", "signed_in_by"]
 
 HOME: Final = "/console"
 COOKIE: Final = "trunkline_console"
@@ -36,6 +36,9 @@ COOKIE: Final = "trunkline_console"
 UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 """Identifier of a call."""
 _MOST_QUERY_CHARS: Final = 256
+
+OPERATOR: Final = "operator:"
+"""Beginning of what stands for the id of a key in the session of an operator."""
 
 
 _SEEN_EVERYWHERE: Final = frozenset({"calls.read", "webhooks.read", "assistant", "admin"})
@@ -69,7 +72,7 @@ class SignedIn:
     @classmethod
     def as_operator(cls, session: OperatorSession, *, is_active: bool = True) -> SignedIn:
         """Session of an operator: every scope in the account that is chosen, only sight without one."""
-        name, chosen = f"operator:{session.operator}", session.account_sid
+        name, chosen = OPERATOR + session.operator, session.account_sid
         if chosen is None:
             return cls(Principal("", name, "all", _SEEN_EVERYWHERE), session.operator)
         # Keys of an account that is disabled are refused; an operator may still see why.

@@ -123,14 +123,14 @@ class TextForm:
     """
     Second form of a body: a text as one of its fields, with the other fields in the query.
 
-    Query parameters that begin with `prefix`, in any case, are the entries of the field `table`. The response
-    is the same field of ``data``, as text of the same type.
+    Query parameters that begin with `prefix`, in any case, are the entries of the field `table`; without a
+    prefix there is no such field. The response is the same field of ``data``, as text of the same type.
     """
 
     media_type: str
     field: str
-    table: str
-    prefix: str
+    table: str = ""
+    prefix: str = ""
 
     def parse(self, raw: bytes, query: Iterable[tuple[str, str]], known: Collection[str]) -> dict[str, Any]:
         """
@@ -142,7 +142,7 @@ class TextForm:
         fields: dict[str, Any] = {}
         table: dict[str, str] = {}
         for name, value in query:
-            is_entry = name[: len(self.prefix)].lower() == self.prefix.lower()
+            is_entry = bool(self.prefix) and name[: len(self.prefix)].lower() == self.prefix.lower()
             if not is_entry and name not in known:
                 continue
             if UNSTORABLE.search(name + value):
@@ -161,6 +161,8 @@ class TextForm:
 
     def named(self, refusal: ValidationFailed) -> ValidationFailed:
         """Return a refusal that names entries of the table as the query does."""
+        if not self.prefix:
+            return refusal
         inside = f"{self.table}."
         return ValidationFailed(
             [

@@ -55,6 +55,7 @@ EXAMPLES: Mapping[str, Any] = {
     "create_phone_token": {"identity": "asha", "from": _OWN, "may_call": [_OWN], "ttl_seconds": 3600},
     "create_browser_call": {"sdp": _OFFER, "to": _OWN, "from": "asha", "parameters": {"Order": "17"}},
     "restart_browser_call": {"sdp": _OFFER},
+    "listen_to_call": {"sdp": _OFFER.replace("a=sendrecv", "a=recvonly")},
     "answer_browser_call": {"sdp": _OFFER},
     "create_twilio_call": {
         "From": _OWN,

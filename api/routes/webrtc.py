@@ -1,4 +1,4 @@
-"""Telephones in web pages (additive): tokens, calls of browsers and to browsers by WebRTC."""
+"""WebRTC (additive): tokens of telephones in pages, calls of browsers and to browsers, listening in."""
 
 from __future__ import annotations
 
@@ -20,8 +20,12 @@ from api.schemas.webrtc import (
     BrowserCallObject,
     BrowserCallQuery,
     BrowserRestartBody,
+    CallListenerObject,
+    CallListenersObject,
     IceServerObject,
+    ListenBody,
     NewBrowserCallObject,
+    NewCallListenerObject,
     PhoneEventsQuery,
     PhoneTokenBody,
     PhoneTokenObject,
@@ -29,6 +33,7 @@ from api.schemas.webrtc import (
 from callcontrol.bootstrap.aio.services import Services
 from callcontrol.errors import (
     CallEnded,
+    Conflict,
     Forbidden,
     NumberNotOwned,
     ValidationFailed,
@@ -36,12 +41,14 @@ from callcontrol.errors import (
 )
 from callcontrol.models import Principal
 from callcontrol.webrtc.aio.service import BrowserCallRequest
+from callcontrol.webrtc.listeners import LISTEN_SCOPE
 from callcontrol.webrtc.tokens import TOKEN_PREFIX, token_of
 
 __all__ = ["routes"]
 
 _CALLS = "/v1/webrtc/calls"
 _CALL = _CALLS + "/{call_sid}"
+_LISTENERS = "/v1/calls/{callSid}/listeners"
 # A telephone whose last page was closed must not ring for long.
 _LOOK_S: Final = 1.0
 _EVENTS = {
@@ -209,6 +216,65 @@ async def open_phone_events(context: Context[NoBody, PhoneEventsQuery]) -> Hando
     if asked is None:
         raise ValidationFailed.of("identity", "is required")
     return Handover(partial(_stream, context.services, context.principal, asked))
+
+
+@routes.post(
+    _LISTENERS,
+    response=NewCallListenerObject,
+    success=201,
+    errors=(CallEnded, Conflict, WrongCallState),
+    text=TextForm("application/sdp", "sdp"),
+    scope=LISTEN_SCOPE,
+    tag="calls",
+)
+async def listen_to_call(context: Context[ListenBody, NoQuery]) -> Reply:
+    """
+    Listen in on an active call from a browser.
+
+    The answer to the offer is returned at once. The browser hears both parties, is not heard, and changes
+    nothing of the call. Who listens, from when and until when, is recorded with the call. It ends with the
+    call, with the browser's connection, and with the key. Needs a key that names the scope.
+
+    The body may be the offer itself as `application/sdp`. Then the answer to it is the response, also as
+    `application/sdp`.
+    """
+    services, principal = context.services, context.principal
+    listener, answer = await services.listeners.open(
+        context.account_sid,
+        context.path["callSid"],
+        context.body.sdp,
+        principal.key_id,
+        partial(services.browser_calls.is_admitted, principal),
+    )
+    location = f"/v1/calls/{listener.call_sid}/listeners/{listener.listener_sid}"
+    current_request().headers["Location"] = location
+    return Reply(shown(NewCallListenerObject, listener, sdp=answer))
+
+
+@routes.get(_LISTENERS, tag="calls", response=CallListenersObject)
+async def list_call_listeners(context: Context[NoBody, NoQuery]) -> Reply:
+    """
+    Get who listens to a call, and who has.
+
+    For an active call those of now are among them, without an end.
+    """
+    call_sid = context.path["callSid"]
+    found = await context.services.listeners.of_call(context.account_sid, call_sid)
+    listed = [shown(CallListenerObject, listener) for listener in found]
+    return Reply({"call_sid": call_sid, "listeners": listed})
+
+
+@routes.delete(_LISTENERS + "/{listener_sid}", owned=True, scope=LISTEN_SCOPE, tag="calls")
+async def end_call_listener(context: Context[NoBody, NoQuery]) -> Reply:
+    """
+    End a listening.
+
+    One that has ended stays as it is.
+    """
+    await context.services.listeners.close_one(
+        context.account_sid, context.path["callSid"], context.path["listener_sid"]
+    )
+    return Reply(None)
 
 
 async def _stream(

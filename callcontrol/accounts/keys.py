@@ -24,7 +24,8 @@ PREFIXES: Final[Mapping[Service, str]] = {
 
 _KEY_SCOPES: Final = ("keys.read", "keys.write")
 _PLATFORM_SCOPES: Final = (
-    *("calls.read", "calls.write", "numbers.read", "numbers.write", "trunks.read", "trunks.write"),
+    *("calls.read", "calls.write", "calls.listen", "numbers.read", "numbers.write"),
+    *("trunks.read", "trunks.write"),
     *("otp.send", "otp.read", "masking.read", "masking.write", "webhooks.read", "webhooks.write"),
     *("models.read", "models.write"),
     *_KEY_SCOPES,
@@ -52,7 +53,9 @@ EVERY_SCOPE: Final = "*"
 
 _TOOL_SCOPE: Final = "tool:"
 _ONE_TOOL: Final = re.compile(_TOOL_SCOPE + "[A-Za-z0-9_-]{1,64}")
-_EXPLICIT: Final = frozenset({"webhooks.read", "webhooks.write", "keys.write", "assistant.keys"})
+_EXPLICIT: Final = frozenset(
+    {"calls.listen", "webhooks.read", "webhooks.write", "keys.write", "assistant.keys"}
+)
 MAX_OVERLAP_S: Final = 30 * 24 * 3600
 """Longest overlap of a rotated key or secret with its successor, in seconds."""
 DEFAULT_OVERLAP_S: Final = 3600
@@ -126,8 +129,9 @@ def scopes_of(service: Service, wanted: Iterable[str] | None) -> tuple[str, ...]
     """
     Scopes of a new key: the wanted ones, else the default scopes of its service.
 
-    The webhook scopes let a holder redirect events, and ``keys.write`` and ``assistant.keys`` let it create
-    keys, so they are granted only if named, or by ``*``, which stands alone. Scopes ``tool:NAME`` limit a key
+    The webhook scopes let a holder redirect events, ``calls.listen`` lets it hear what people say, and
+    ``keys.write`` and ``assistant.keys`` let it create keys, so they are granted only if named, or by ``*``,
+    which stands alone. Scopes ``tool:NAME`` limit a key
     of the service ``tools`` to these tools.
 
     Raises:

@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 from callcontrol.database.statements import CLOCK_US
 from callcontrol.errors import NodesTooOld, SchemaTooNew
 
-HEAD: Final = "0039"
+HEAD: Final = "0040"
 """Newest revision; a test compares it with the migration scripts."""
 
 NEW_SQLITE: Final = Path(__file__).parent / "new_sqlite"

@@ -8,7 +8,7 @@ from media.aio.recording import Recording
 from media.aio.speech import EspeakSynthesizer
 from media.aio.srtp import make_srtp_keys, retire_srtp_key
 from media.aio.stream import RtpStream
-from media.aio.tap import AgentTap, FrameListener
+from media.aio.tap import AgentTap, FrameListener, Monitor
 
 __all__ = [
     "ActiveTalker",
@@ -19,6 +19,7 @@ __all__ = [
     "FrameListener",
     "MediaEngine",
     "MemberLeft",
+    "Monitor",
     "Recording",
     "RtpStream",
     "make_srtp_keys",

@@ -10,7 +10,7 @@ from media import _engine
 from media.aio.detection import Detection, decode_detection
 from media.aio.playback import Playbacks
 from media.aio.recording import Recording, natural_rate
-from media.aio.tap import AgentTap, FrameListener
+from media.aio.tap import AgentTap, FrameListener, Monitor
 from media.audio import Clip
 from media.errors import DtmfUnavailable, InvalidMedia, MediaError, StreamClosed
 from media.types import (
@@ -302,6 +302,27 @@ class RtpStream:
         self._engine.watch_tap(listener.id, on_frames)
         self._listeners += (listener,)
         return listener
+
+    def monitor(self, hearing: RtpStream) -> Monitor:
+        """
+        Mix what this stream receives and sends for another one, which is connected, to send.
+
+        What passes on this one stays as it is. A far end that is muted is silent there, too. `hearing` may
+        hear one stream at a time.
+
+        Raises:
+            InvalidMedia: A stream cannot hear itself.
+            StreamClosed: One of them was closed.
+        """
+        self._check_open()
+        hearing._check_open()
+        try:
+            native = self.native.monitor(hearing.native)
+        except ValueError as error:
+            raise InvalidMedia(str(error)) from error
+        if native is None:
+            raise StreamClosed("the stream was closed")
+        return Monitor(native)
 
     def stats(self) -> StreamStats:
         """Return the current metrics; the final ones after the stream was closed."""

@@ -1,4 +1,4 @@
-"""The agent's end of a stream, and listeners to what it receives."""
+"""The agent's end of a stream, and listeners to what passes on it."""
 
 from __future__ import annotations
 
@@ -114,6 +114,21 @@ class AgentTap:
         if not self._overflowing:
             self._overflowing = True
             self._stream.tell(PlayoutOverflow(max(1, round(dropped_ms))))
+
+
+class Monitor:
+    """
+    One stream that hears both directions of another; created by `RtpStream.monitor`.
+
+    Harmless when one of the streams was closed.
+    """
+
+    def __init__(self, native: _engine.Monitor) -> None:
+        self._native = native
+
+    def close(self) -> None:
+        """Hear no more. Idempotent."""
+        self._native.close()
 
 
 class FrameListener:

@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.x509.oid import NameOID
 
 from media.sdp.crypto import CryptoLine
-from media.types import Direction, EngineSettings
+from media.types import Direction, EngineSettings, OpusSettings, RemoteMedia
 from media.webrtc.descriptions import (
     BrowserOffer,
     OfferRefused,
@@ -136,6 +136,22 @@ class BrowserLeg:
         """Return the offer that the engine gets, or the answer with the ``line`` of its offer."""
         session = (self._session_id, self._version)
         return make_engine_offer(self._offer, self._owner.address, keys.theirs, session, line)
+
+    def engine_settings(self, keys: SrtpKeys) -> RemoteMedia:
+        """Return the settings of a stream of the engine that only sends, to this browser and for no call."""
+        host, port = self._owner.address
+        formats = self._offer.formats
+        return RemoteMedia(
+            host,
+            port,
+            formats.codec.name,
+            formats.payload_type,
+            clock_rate=formats.codec.clock_rate,
+            direction="sendonly",
+            opus=formats.opus or OpusSettings(),
+            srtp_send=keys.ours,
+            srtp_receive=keys.theirs,
+        )
 
     def connect_engine(self, port: int) -> None:
         """Pass packets between the browser and a port of the engine from now on."""

@@ -10,10 +10,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.acceptance.stage import Customer
-from tests.support.browser import DESKTOP, PHONE, Browsing, Scheme, violations
+from tests.support.browser import DESKTOP, HEARD, KEEP, PHONE, Browsing, Scheme, violations
 from tests.support.server_process import ServerProcess, wait_until
 
-ECHO, SPEECH, BUSY = (f"+91980000000{number}" for number in (1, 2, 3))
+ECHO, SPEECH, BUSY, TONE = (f"+91980000000{number}" for number in (1, 2, 3, 7))
 TALKING: dict[str, Any] = {"record": True, "verbs": [{"verb": "pause", "length": 120}]}
 
 
@@ -109,6 +109,35 @@ def test_a_party_is_muted_from_live(
         page.goto(f"{server.url}/console/calls/{call_sid}")
         expect(page.locator("#ladder")).to_contain_text("unmute")
     server.request("DELETE", f"/v1/Accounts/{customer.account_sid}/Calls/{call_sid}", customer.key)
+
+
+@pytest.mark.long("a real browser that listens three times")
+def test_a_call_is_heard_from_live_and_its_page_says_who_listened(
+    browsing: Browsing, server: ServerProcess, customer: Customer, key: str
+) -> None:
+    call_sid = place(customer, TONE, **TALKING)
+    until(customer, call_sid, "in-progress")
+    with browsing.person() as page:
+        page.add_init_script(KEEP)
+        browsing.sign_in(page, server.url, key)
+        page.goto(f"{server.url}/console/live")
+        row, told = page.locator("#live-rows tr"), page.locator("#live-heard")
+        for _ in range(2):
+            row.get_by_role("button", name="Listen in").click()
+            expect(told).to_contain_text("are not heard")
+            assert wait_until(lambda: float(page.evaluate(HEARD)) > 1e-3, 30.0)
+            assert violations(page) == []
+            row.get_by_role("button", name="Stop listening").click()
+            expect(told).to_have_text("You hear the call no more.")
+        row.get_by_role("button", name="Listen in").click()
+        expect(told).to_contain_text("are not heard")
+        server.request("DELETE", f"/v1/Accounts/{customer.account_sid}/Calls/{call_sid}", customer.key)
+        expect(page.locator("#live-none")).to_be_visible()
+        expect(told).to_have_text("You hear the call no more.")
+        page.goto(f"{server.url}/console/calls/{call_sid}")
+        expect(page.locator("#listeners tbody tr")).to_have_count(3)
+        expect(page.locator("#ladder")).to_contain_text("listener.joined")
+        assert violations(page) == []
 
 
 def test_live_shows_the_level_and_the_loss_of_each_leg(

@@ -14,24 +14,12 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.acceptance.stage import Customer
-from tests.support.browser import DESKTOP, PHONE, Browsing, Scheme, violations
+from tests.support.browser import DESKTOP, HEARD, KEEP, PHONE, Browsing, Scheme, violations
 from tests.support.server_process import ServerProcess, wait_until
 
 pytestmark = pytest.mark.long("real calls of a real browser")
 
 ECHO, BUSY = "+919800000001", "+919800000003"
-_KEEP = """
-    window.connections = [];
-    const Real = window.RTCPeerConnection;
-    window.RTCPeerConnection = class extends Real {
-        constructor(...given) { super(...given); window.connections.push(this); }
-    };
-"""
-# Energy of what the page has received in its newest call.
-_HEARD = """async () => {
-    const stats = [...(await window.connections.at(-1).getStats()).values()];
-    return stats.find((one) => one.type === "inbound-rtp")?.totalAudioEnergy ?? 0;
-}"""
 
 
 @dataclass
@@ -56,8 +44,8 @@ class Telephone:
 
     def hears(self) -> None:
         """Wait until more is heard than before."""
-        before = float(self.page.evaluate(_HEARD))
-        assert wait_until(lambda: float(self.page.evaluate(_HEARD)) > before + 1e-4, 30.0)
+        before = float(self.page.evaluate(HEARD))
+        assert wait_until(lambda: float(self.page.evaluate(HEARD)) > before + 1e-4, 30.0)
 
 
 @contextmanager
@@ -66,7 +54,7 @@ def telephone(
 ) -> Iterator[Telephone]:
     """Open the page, signed in, until the block ends."""
     with browsing.person(errors=errors, **person) as page:
-        page.add_init_script(_KEEP)
+        page.add_init_script(KEEP)
         browsing.sign_in(page, server.url, key)
         page.goto(f"{server.url}/console/phone")
         yield Telephone(page)

@@ -20,6 +20,7 @@ from tests.contract import (
     chapter_contacts,
     chapter_jambonz,
     chapter_keys,
+    chapter_listeners,
     chapter_masking,
     chapter_masklogs,
     chapter_mcp,
@@ -51,6 +52,7 @@ from tests.contract.stage import Stage, staged
 ROWS = read_rows()
 CHAPTERS = (
     chapter_calls,
+    chapter_listeners,
     chapter_sandbox,
     chapter_webrtc,
     chapter_mcp,

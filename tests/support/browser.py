@@ -17,12 +17,38 @@ from typing import Any, Literal
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-__all__ = ["ARGUMENTS", "DESKTOP", "PHONE", "Browsing", "Scheme", "chromium", "open_browser", "violations"]
+__all__ = [
+    "ARGUMENTS",
+    "DESKTOP",
+    "HEARD",
+    "KEEP",
+    "PHONE",
+    "Browsing",
+    "Scheme",
+    "chromium",
+    "open_browser",
+    "violations",
+]
 
 Scheme = Literal["light", "dark"]
 
 DESKTOP = (1280, 860)
 PHONE = (390, 844)
+
+KEEP = """
+    window.connections = [];
+    const Real = window.RTCPeerConnection;
+    window.RTCPeerConnection = class extends Real {
+        constructor(...given) { super(...given); window.connections.push(this); }
+    };
+"""
+"""Script of a page that keeps its connections."""
+
+HEARD = """async () => {
+    const stats = [...(await window.connections.at(-1).getStats()).values()];
+    return stats.find((one) => one.type === "inbound-rtp")?.totalAudioEnergy ?? 0;
+}"""
+"""Expression for the energy of what the newest connection has received."""
 
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 _AXE = Path(__file__).resolve().parents[1] / "browser" / "axe" / "axe.min.js"

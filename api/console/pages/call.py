@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import Sequence
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
@@ -15,11 +17,12 @@ from api.console.page import Pages
 from api.console.pcap import capture
 from api.console.rendering import HEADERS
 from api.console.timeline import timeline_of
-from api.console.visit import HOME, Visit
+from api.console.visit import HOME, OPERATOR, Visit, signed_in_by
 from api.console.waveform import Unreadable, read_waveform
 from api.http.files import PrivateFile, send_object
-from callcontrol.errors import Forbidden, NodeUnreachable, NotFound
+from callcontrol.errors import DomainError, Forbidden, NodeUnreachable, NotFound, Unauthorized
 from callcontrol.models import CallRecord
+from callcontrol.webrtc.listeners import LISTEN_SCOPE, CallListener
 
 __all__ = ["pages"]
 
@@ -48,7 +51,15 @@ async def show(visit: Visit) -> web.StreamResponse:
     carrier = visit.storage.directory.carrier(record.carrier_sid) if record.carrier_sid else None
     # The name of a trunk of the platform is the operator's.
     trunk = carrier.name if carrier is not None and carrier.account_sid == record.account_sid else None
-    return visit.show("call.html", call=record, trunk=trunk, writes=visit.may("calls.write"))
+    listeners = await visit.services.listeners.of_call(record.account_sid, record.call_sid)
+    return visit.show(
+        "call.html",
+        call=record,
+        trunk=trunk,
+        writes=visit.may("calls.write"),
+        listeners=listeners,
+        names=await _names(visit, listeners),
+    )
 
 
 @pages.get(_ONE + "/timeline")
@@ -126,7 +137,49 @@ async def mute(visit: Visit) -> web.StreamResponse:
     visit.go(f"{HOME}/live", done="muted" if wanted["mute_status"] == "mute" else "unmuted")
 
 
-def _json(value: Any) -> web.Response:
-    return web.Response(
-        body=to_json(value), status=HTTPStatus.OK, content_type="application/json", headers=HEADERS
-    )
+@pages.post(_ONE + "/listen", scope=LISTEN_SCOPE)
+async def listen(visit: Visit) -> web.StreamResponse:
+    """Listen in on an active call with the page; a refusal is JSON too, for the script."""
+    services, token, account_sid = visit.services, visit.token, visit.account_sid
+    principal = visit.principal
+
+    async def is_admitted() -> bool:
+        try:
+            found = (await signed_in_by(services.storage, token)).principal
+        except Unauthorized:
+            return False
+        except DomainError:
+            return True  # a database that does not answer ends nothing
+        return LISTEN_SCOPE in found.scopes and found.account_sid == account_sid
+
+    try:
+        listener, answer = await services.listeners.open(
+            account_sid, visit.sid(), visit.form.get("sdp", ""), principal.key_id, is_admitted
+        )
+    except NodeUnreachable:
+        raise
+    except DomainError as refusal:
+        return _json({"problem": refusal.message}, visit.console.status_of(refusal))
+    return _json({"listener_sid": listener.listener_sid, "sdp": answer})
+
+
+@pages.post(_ONE + "/listen/{listener}/end", scope=LISTEN_SCOPE)
+async def end_listening(visit: Visit) -> web.StreamResponse:
+    """End the page's listening."""
+    await visit.services.listeners.close_one(visit.account_sid, visit.sid(), visit.sid("listener"))
+    return web.Response(status=HTTPStatus.NO_CONTENT, headers=HEADERS)
+
+
+async def _names(visit: Visit, listeners: Sequence[CallListener]) -> dict[str, str]:
+    """Names of the keys that listened, by their ids; an operator's name is its own."""
+    found = {}
+    for key_id in {listener.listened_by for listener in listeners}:
+        if not key_id.startswith(OPERATOR):
+            with contextlib.suppress(NotFound):
+                key = await visit.storage.keys.get(visit.account_sid, key_id)
+                found[key_id] = key.name or f"{key.prefix}\u2026"
+    return found
+
+
+def _json(value: Any, status: int = HTTPStatus.OK) -> web.Response:
+    return web.Response(body=to_json(value), status=status, content_type="application/json", headers=HEADERS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any, Final
 
 from aiohttp import web
@@ -11,7 +12,10 @@ from api.console.feed import call_summary, legs_of
 from api.console.page import Navigation, Pages
 from api.console.rendering import HEADERS
 from api.console.visit import HOME, Visit
+from callcontrol.accounts.aio.sessions import SESSION_LIFE
+from callcontrol.aio.tokens import utc_now
 from callcontrol.models import CallFilter
+from callcontrol.webrtc.listeners import LISTEN_SCOPE
 
 __all__ = ["pages"]
 
@@ -27,7 +31,16 @@ pages = Pages(
 @pages.get(PATH)
 async def show(visit: Visit) -> web.StreamResponse:
     """Show the calls that are up; a script keeps the list up to date."""
-    return visit.show("live.html", data=await _calls(visit), writes=visit.may("calls.write"))
+    listens = visit.may(LISTEN_SCOPE)
+    ice = visit.services.browser_calls.ice
+    until_s = (utc_now() + SESSION_LIFE).timestamp()
+    return visit.show(
+        "live.html",
+        data=await _calls(visit),
+        writes=visit.may("calls.write"),
+        listens=listens,
+        ice=[asdict(server) for server in ice.offered("console", until_s)] if listens else [],
+    )
 
 
 @pages.get(f"{PATH}/calls")

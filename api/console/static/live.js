@@ -1,6 +1,7 @@
 // The calls that are up. Rows are kept by their call; what a call has is set as text.
 import { listen } from "./events.js";
 import { showTimes } from "./frame.js";
+import { listenIn, stopListening } from "./listen.js";
 
 const given = JSON.parse(document.getElementById("live-data").textContent);
 const texts = given.script;
@@ -28,7 +29,31 @@ function make(call) {
   find("to").textContent = call.to;
   if (find("account")) find("account").textContent = call.account ?? "";
   if (find("hangup")) find("hangup").action = `${page}/hangup`;
+  find("listen")?.addEventListener("click", () => hear(call, page, find("listen")));
   return { row, page, callSid: call.call_sid, shown: "", status: find("status"), legs: find("legs"), duration: find("duration") };
+}
+
+function heard(text) {
+  const notice = document.getElementById("live-heard");
+  notice.textContent = text;
+  notice.hidden = !text;
+}
+
+/** Listen to a call, or stop that; the button says which of both it does. */
+async function hear(call, page, button) {
+  const press = (pressed) => {
+    button.toggleAttribute("data-heard", pressed);
+    button.textContent = pressed ? given.labels.stop : given.labels.listen;
+  };
+  if (button.hasAttribute("data-heard")) { stopListening(); return; }
+  try {
+    const listening = listenIn(page, given.csrf, given.ice, () => { press(false); heard(texts.over); });
+    press(true);
+    await listening;
+    if (button.hasAttribute("data-heard")) heard(texts.heard.replace("{}", () => call.to));
+  } catch (error) {
+    heard(texts.unheard.replace("{}", () => error.message));
+  }
 }
 
 const legText = (leg) => `${leg.party ?? texts.caller}: ${texts.states[leg.state] ?? leg.state}`;
@@ -102,6 +127,7 @@ function show(call) {
 }
 
 function hide(callSid) {
+  if (rows.get(callSid)?.row.querySelector("[data-heard]")) stopListening();
   rows.get(callSid)?.row.remove();
   rows.delete(callSid);
   levels.delete(callSid);

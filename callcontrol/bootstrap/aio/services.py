@@ -89,6 +89,7 @@ from callcontrol.wallet.aio import WalletService
 from callcontrol.webhooks.aio.outbox import Outbox, OutboxSettings
 from callcontrol.webhooks.aio.subscriptions import SubscriptionService
 from callcontrol.webhooks.store import deliveries
+from callcontrol.webrtc.aio.listeners import CallListeners
 from callcontrol.webrtc.aio.service import BrowserCalls, BrowserCallSettings
 from callcontrol.webrtc.ice_servers import IceServers
 from media.aio.recognizer import Recognizer
@@ -394,6 +395,7 @@ class Services:
         calls: Call control, with its SIP and RTP sockets.
         sandbox_calls: Calls of sandbox parties to numbers of accounts.
         browser_calls: Calls of browsers to numbers of accounts.
+        listeners: Browsers that listen in on active calls.
         trunks: Carriers and gateways; it refuses to delete those with active legs.
         uploads: Uploads of recordings to the object store, if there is one.
         receiver, dispatcher: Events of the messaging network, and submission to it.
@@ -455,6 +457,7 @@ class Services:
             storage.secrets,
             BrowserCallSettings(settings.node, settings.webrtc_port, settings.ice),
         )
+        self.listeners = CallListeners(database, writer, storage.calls, self.calls, self.browser_calls.socket)
         self.trunks = TrunkService(database, writer, directory, self.calls.legs_at)
         self.recordings = RecordingService(
             database,
@@ -540,6 +543,7 @@ class Services:
                 self.masked_routes.close,
                 self.calls.close,
                 self.browser_calls.close,
+                self.listeners.close,
                 self.market.close,
                 self.renewals.close,
                 self.dispatcher.close,

@@ -19,7 +19,7 @@ from callcontrol.calls.call import CallMachine
 from callcontrol.calls.dialer import Ending
 from callcontrol.calls.effects import Effect
 from callcontrol.calls.events import Event
-from callcontrol.calls.events.commands import HangupRequested, LiveCommand
+from callcontrol.calls.events.commands import HangupRequested, LiveCommand, RecordingRequested
 from callcontrol.calls.hangup_cause import BALANCE_EXHAUSTED, NORMAL_TEMPORARY_FAILURE, ORIGINATOR_CANCEL
 from callcontrol.calls.leg import LegView
 from callcontrol.calls.live import control
@@ -100,6 +100,12 @@ class CallRunner:
     def over(self) -> bool:
         """True when the record has its end, though a recording may be incomplete."""
         return self._mailbox.is_closed
+
+    @property
+    def private_because(self) -> str | None:
+        """Reason why only its parties may hear the call, which cannot be recorded either; None without."""
+        policy = self._machine.policy
+        return policy.refused_because if RecordingRequested in policy.refused_commands else None
 
     def post(self, event: Event) -> None:
         """Put an event in the call's queue."""

@@ -481,7 +481,7 @@ class CallControl:
             CallEnded: It has ended already.
             NodeUnreachable: It is active on another node.
         """
-        record, runner = await self._up(account_sid, call_sid)
+        record, runner = await self.up(account_sid, call_sid)
         runner.post(HangupRequested("api", NORMAL_CLEARING))
         return record
 
@@ -499,7 +499,7 @@ class CallControl:
             Conflict: The state of the call does not allow it.
             ServiceUnavailable: The gateways to the target of a transfer are in cooldown or at their limit.
         """
-        record, runner = await self._up(account_sid, call_sid)
+        record, runner = await self.up(account_sid, call_sid)
         check_url, read = self._services.destinations.check_url, self._services.features.read_verbs
         commands = commands_of(update, record, self.settings.allowed_countries, check_url, read)
         for command in commands:
@@ -516,7 +516,8 @@ class CallControl:
             runner.post(command)
         return record
 
-    async def _up(self, account_sid: str, call_sid: str) -> tuple[CallRecord, CallRunner]:
+    async def up(self, account_sid: str, call_sid: str) -> tuple[CallRecord, CallRunner]:
+        """Return a call that is active on this node, and its task; raises the errors of ``hangup_call``."""
         record = await self.get_call(account_sid, call_sid)
         runner = self._runners.get(call_sid)
         if runner is None and not record.status.ended and record.node != self._services.calls.node:

@@ -262,3 +262,14 @@ CREATE TABLE operator_actions (
 	CONSTRAINT pk_operator_actions PRIMARY KEY (position),
 	CONSTRAINT fk_operator_actions_account_sid FOREIGN KEY(account_sid) REFERENCES accounts (account_sid)
 );
+CREATE TABLE call_listeners (
+	listener_sid TEXT NOT NULL,
+	account_sid TEXT NOT NULL,
+	call_sid TEXT NOT NULL,
+	listened_by TEXT NOT NULL,
+	created_at BIGINT NOT NULL,
+	ended_at BIGINT,
+	reason TEXT,
+	CONSTRAINT pk_call_listeners PRIMARY KEY (listener_sid),
+	CONSTRAINT fk_call_listeners_account_sid FOREIGN KEY(account_sid) REFERENCES accounts (account_sid)
+);

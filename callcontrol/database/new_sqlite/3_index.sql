@@ -83,3 +83,4 @@ CREATE INDEX ix_recording_uploads_node ON recording_uploads (node);
 CREATE INDEX ix_console_sessions_key_id ON console_sessions (key_id, created_at);
 CREATE INDEX ix_console_sessions_expires_at ON console_sessions (expires_at);
 CREATE INDEX ix_operator_sessions_expires_at ON operator_sessions (expires_at);
+CREATE INDEX ix_call_listeners_call_sid ON call_listeners (call_sid);

@@ -1,4 +1,4 @@
-"""Calls, and dialogs that a killed process left."""
+"""Calls, dialogs that a killed process left, and who listened to calls."""
 
 from typing import Final
 
@@ -64,6 +64,21 @@ former_dialogs: Final = sa.Table(
     text("dialogs", nullable=False),
     sqlite_with_rowid=False,
 )
+
+# Who listened to a call; written before anything could be heard. `listened_by` is the id of a key, or an
+# operator. Without `ended_at` a killed process has ended it, with the call.
+call_listeners: Final = sa.Table(
+    "call_listeners",
+    metadata,
+    sa.Column("listener_sid", sa.Text, primary_key=True),
+    account(),
+    text("call_sid", nullable=False),
+    text("listened_by", nullable=False),
+    whole("created_at", nullable=False),
+    whole("ended_at"),
+    text("reason"),
+)
+sa.Index("ix_call_listeners_call_sid", call_listeners.c.call_sid)
 
 # Lists are ordered by (created_at, call_sid), newest first. Each index has the columns of the order, so that
 # counting and skipping use the index alone; indexed columns never change once set.

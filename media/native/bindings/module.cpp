@@ -13,11 +13,13 @@
 #include "bindings.hpp"
 #include "trunkline/engine/engine.hpp"
 #include "trunkline/engine/frame_listener.hpp"
+#include "trunkline/engine/monitor.hpp"
 
 namespace nb = nanobind;
 using namespace trunkline;
 using engine::Engine;
 using engine::FrameListenerHandle;
+using engine::MonitorHandle;
 using engine::StreamHandle;
 using engine::TapHandle;
 
@@ -177,6 +179,8 @@ NB_MODULE(_engine, module) {
         .def_prop_ro("id", &FrameListenerHandle::id)
         .def("close", &FrameListenerHandle::close);
 
+    nb::class_<MonitorHandle>(module, "Monitor").def("close", &MonitorHandle::close);
+
     auto stream = nb::class_<StreamHandle>(module, "Stream");
     stream.def_prop_ro("id", &StreamHandle::id)
         .def_prop_ro("udp_port", &StreamHandle::udp_port)
@@ -198,6 +202,7 @@ NB_MODULE(_engine, module) {
                  return stream.open_tap(trunkline::bindings::format_of(encoding, rate_hz), both);
              })
         .def("listen", &StreamHandle::listen)
+        .def("monitor", &StreamHandle::monitor)
         .def("stats", &stream_stats)
         .def("close", &StreamHandle::close);
     trunkline::bindings::bind_detection(module, stream);

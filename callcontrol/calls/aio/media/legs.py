@@ -128,6 +128,13 @@ class MediaLegs:
         media = self._legs.get(leg)
         return media.stream if media is not None else None
 
+    @property
+    def whole(self) -> RtpStream | None:
+        """Stream on which all of the call passes, in one direction or the other; None before there is any."""
+        first = self._legs.get(self.first_leg)
+        legs = [*([] if first is None else [first]), *self._legs.values()]
+        return next((media.stream for media in legs if media.remote is not None), None)
+
     def is_wide(self, leg: LegId) -> bool:
         """Return True for a leg with a wideband codec."""
         media = self._legs.get(leg)

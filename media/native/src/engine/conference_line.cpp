@@ -9,8 +9,6 @@ namespace trunkline::engine {
 
 namespace {
 
-/// The tag of a record says when the audio came and where it comes from.
-constexpr unsigned origin_bits = 3;
 /// More than this beyond what is pulled is delay without a use: the stream's clock was stopped.
 constexpr std::size_t most_waiting_ms = 40;
 /// Length of fades where the audio stops or begins.
@@ -19,34 +17,16 @@ constexpr std::size_t fade_ms = 4;
 }  // namespace
 
 ConferenceLine::ConferenceLine(std::uint32_t rate_hz)
-    : rate_hz_(rate_hz), to_conference_(to_conference_bytes), to_stream_(to_stream_bytes), reader_(rate_hz) {
+    : rate_hz_(rate_hz), to_conference_(rate_hz), to_stream_(to_stream_bytes) {
     level_dbov.set(graph::level_dbov(0));
 }
 
 void ConferenceLine::put(const graph::AudioChunk& chunk, std::int64_t now_ns) {
-    const std::size_t size_bytes = chunk.samples.size_bytes();
-    std::uint8_t* room = to_conference_.reserve(size_bytes);
-    if (room == nullptr) {
-        dropped.add(1);
-        return;
-    }
-    std::memcpy(room, chunk.samples.data(), size_bytes);
-    const auto tag =
-        static_cast<std::uint64_t>(now_ns) << origin_bits | static_cast<std::uint64_t>(chunk.origin);
-    to_conference_.commit(tag, size_bytes);
+    if (!to_conference_.put(chunk, now_ns)) dropped.add(1);
 }
 
 void ConferenceLine::read(std::span<std::int16_t> frame) {
-    std::array<std::int16_t, codec::max_packet_samples> samples;
-    while (const auto record = to_conference_.front()) {
-        const std::size_t count = std::min(record->bytes.size() / sizeof(std::int16_t), samples.size());
-        std::memcpy(samples.data(), record->bytes.data(), count * sizeof(std::int16_t));
-        const auto origin = static_cast<graph::Origin>(record->tag & ((1U << origin_bits) - 1));
-        reader_.put(std::span(samples).first(count), origin,
-                    static_cast<std::int64_t>(record->tag >> origin_bits));
-        to_conference_.release();
-    }
-    reader_.pull(frame);
+    to_conference_.pull(frame);
 }
 
 void ConferenceLine::write(std::span<const std::int16_t> frame) {

@@ -187,7 +187,7 @@ void Stream::detach_recorder(std::int64_t now_ns) {
 void Stream::attach_listener(Listener* listener, std::int64_t now_ns) {
     listener->next_listener_ = listeners_;
     listeners_ = listener;
-    run_clocks(now_ns);
+    note_listener(*listener, 1, now_ns);
 }
 
 void Stream::detach_listener(Listener* listener, std::int64_t now_ns) {
@@ -197,8 +197,17 @@ void Stream::detach_listener(Listener* listener, std::int64_t now_ns) {
     }
     if (*place == nullptr) return;
     *place = listener->next_listener_;
+    note_listener(*listener, -1, now_ns);
     event_queue_.discard(listener);
+}
+
+/// Note that a listener has come or gone; what one of both sides hears of what is relayed, the linked stream
+/// decodes.
+void Stream::note_listener(const Listener& listener, int change, std::int64_t now_ns) {
     run_clocks(now_ns);
+    if (!listener.hears_sent()) return;
+    sent_listeners_ += static_cast<std::uint32_t>(change);
+    if (peer_ != nullptr) peer_->run_clocks(now_ns);
 }
 
 void Stream::attach_source(AudioSource* source, std::int64_t now_ns) {

@@ -20,7 +20,7 @@ graph::AudioChunk silent_chunk(std::span<const std::int16_t> samples) {
 /// True if there is a consumer of received linear audio.
 bool Stream::must_hear() const {
     if (tap_ != nullptr || recorder_ != nullptr || listeners_ != nullptr) return true;
-    return peer_ != nullptr && (peer_->recorder_ != nullptr || !alike(settings_, peer_->settings_));
+    return peer_ != nullptr && (peer_->notes_sent() || !alike(settings_, peer_->settings_));
 }
 
 /// Hand out what is due.
@@ -45,8 +45,13 @@ void Stream::hand_out(const graph::AudioChunk& chunk, std::int64_t now_ns) {
     }
     if (peer_ == nullptr || muted) return;
     if (route_ == Route::relayed) {
-        if (peer_->recorder_ != nullptr && peer_->passes()) {
+        if (!peer_->notes_sent() || !peer_->passes()) return;
+        if (peer_->recorder_ != nullptr) {
             peer_->recorder_->put_sent(at(peer_->recorder_->rate_hz(), false).samples, now_ns);
+        }
+        for (Listener* other = peer_->listeners_; other != nullptr; other = other->next_listener_) {
+            if (!other->hears_sent()) continue;
+            other->put_sent(at(other->rate_hz(), false).samples, other->rate_hz(), now_ns);
         }
     } else if (route_ == Route::transcoded && peer_->send_path_ != nullptr) {
         peer_->transcode(at(peer_->send_path_->rate_hz(), false), now_ns);

@@ -20,7 +20,8 @@ void StreamOutfit::connect(const MediaSettings& settings) {
 
 bool StreamOutfit::must_hear(const StreamOutfit* peer) const {
     if (uses(Use::tap) || uses(Use::recorder) || uses(Use::listener)) return true;
-    return peer != nullptr && (peer->uses(Use::recorder) || !alike(settings_, peer->settings_));
+    return peer != nullptr &&
+           (peer->uses(Use::recorder) || peer->uses(Use::monitor) || !alike(settings_, peer->settings_));
 }
 
 bool StreamOutfit::must_speak(const StreamOutfit* peer) const {

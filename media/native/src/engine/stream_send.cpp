@@ -133,11 +133,15 @@ void Stream::send_audio(std::span<const std::int16_t> samples, rtp::Feed feed, b
     sender_.advance(units_of(samples.size()), now_ns, feed);
 }
 
-/// Pass sent audio to the recorder, and to the tap if it wants that.
+/// Pass sent audio to the recorder, and to the tap and the listeners that want it.
 void Stream::note_sent(std::span<const std::int16_t> samples, std::int64_t now_ns) {
     const std::uint32_t rate_hz = settings_.format.rate_hz();
     if (recorder_ != nullptr) recorder_->put_sent(samples, rate_hz, now_ns);
     if (tap_ != nullptr && tap_->hears_sent()) tap_->put_sent(samples, rate_hz);
+    if (sent_listeners_ == 0) return;
+    for (Listener* listener = listeners_; listener != nullptr; listener = listener->next_listener_) {
+        if (listener->hears_sent()) listener->put_sent(samples, rate_hz, now_ns);
+    }
 }
 
 /// Count `ms` of silence; true when, after so much of it, it is described as noise instead of being sent.

@@ -87,6 +87,19 @@ async def test_a_party_is_muted_and_heard_again(web: Client, stage: ApiStage) ->
     assert len(parked.posted) == 2
 
 
+async def test_listening_in_needs_a_scope_that_names_it(web: Client, stage: ApiStage) -> None:
+    stage.park(record=await stage.storage.calls.get(ACCOUNT, CALL_SID))
+    usual = await sign_in(web, await stage.storage.keys.create(ACCOUNT, "platform"))
+    assert " data-listen" not in (await usual.get("/console/live")).body.decode()
+    refused = await usual.post(f"{PAGE}/listen", {"sdp": "x"})
+    assert refused.status == 403 and "calls.listen" in refused.body.decode()
+    owner = await sign_in(web)
+    assert (await owner.get("/console/live")).body.decode().count(" data-listen") == 1
+    for call_sid, status in ((ENDED_SID, 409), (OTHER_CALL_SID, 403)):
+        answer = await owner.post(f"/console/calls/{call_sid}/listen", {"sdp": "x"})
+        assert (answer.status, list(answer.json())) == (status, ["problem"])
+
+
 async def test_a_call_that_is_over_is_not_hung_up(person: Person) -> None:
     answer = await person.post(f"/console/calls/{ENDED_SID}/hangup")
     assert answer.status == 409

@@ -266,6 +266,14 @@ class UpdateLiveCallFields(TypedDict):
     webhook_method: NotRequired[Literal['POST', 'GET'] | None]
 
 
+class ListenToCallFields(TypedDict):
+    """
+    Fields of `calls.listen_to`.
+    """
+
+    sdp: str
+
+
 class Gather(TypedDict):
     """
     Collect the party's DTMF digits, or what it says, while prompts are played.

@@ -22,6 +22,9 @@ _GET_TRANSCRIPT = Operation("GET", "/v1/calls/{callSid}/transcript")
 _DELETE_TRANSCRIPT = Operation("DELETE", "/v1/calls/{callSid}/transcript")
 _UPDATE = Operation("POST", "/v1/Accounts/{sid}/Calls/{callSid}")
 _HANGUP = Operation("DELETE", "/v1/Accounts/{sid}/Calls/{callSid}")
+_LISTEN_TO = Operation("POST", "/v1/calls/{callSid}/listeners")
+_LIST_LISTENERS = Operation("GET", "/v1/calls/{callSid}/listeners")
+_END_LISTENER = Operation("DELETE", "/v1/calls/{callSid}/listeners/{listener_sid}")
 
 
 class CallsResource(Resource):
@@ -61,6 +64,20 @@ class CallsResource(Resource):
         """Hang up a call."""
         return self._transport.item(_HANGUP, (call_sid,), {}, Call)
 
+    def listen_to(
+        self, call_sid: str, /, **fields: Unpack[fields_of.ListenToCallFields]
+    ) -> calls.NewCallListener:
+        """Listen in on an active call from a browser."""
+        return self._transport.item(_LISTEN_TO, (call_sid,), fields, calls.NewCallListener)
+
+    def list_listeners(self, call_sid: str, /) -> calls.CallListeners:
+        """Get who listens to a call, and who has."""
+        return self._transport.item(_LIST_LISTENERS, (call_sid,), {}, calls.CallListeners)
+
+    def end_listener(self, call_sid: str, listener_sid: str, /) -> None:
+        """End a listening."""
+        return self._transport.nothing(_END_LISTENER, (call_sid, listener_sid,), {})
+
 
 class AsyncCallsResource(AsyncResource):
     """Operations of `client.calls`."""
@@ -98,3 +115,17 @@ class AsyncCallsResource(AsyncResource):
     async def hangup(self, call_sid: str, /) -> AsyncCall:
         """Hang up a call."""
         return await self._transport.item(_HANGUP, (call_sid,), {}, AsyncCall)
+
+    async def listen_to(
+        self, call_sid: str, /, **fields: Unpack[fields_of.ListenToCallFields]
+    ) -> calls.NewCallListener:
+        """Listen in on an active call from a browser."""
+        return await self._transport.item(_LISTEN_TO, (call_sid,), fields, calls.NewCallListener)
+
+    async def list_listeners(self, call_sid: str, /) -> calls.CallListeners:
+        """Get who listens to a call, and who has."""
+        return await self._transport.item(_LIST_LISTENERS, (call_sid,), {}, calls.CallListeners)
+
+    async def end_listener(self, call_sid: str, listener_sid: str, /) -> None:
+        """End a listening."""
+        return await self._transport.nothing(_END_LISTENER, (call_sid, listener_sid,), {})

@@ -9,6 +9,35 @@ from pydantic import Field
 from trunkline_client.operation import Result
 
 
+class CallListener(Result):
+    """
+    Somebody who listens in on a call, or has.
+    """
+
+    listener_sid: str
+    call_sid: str
+    listened_by: Annotated[
+        str,
+        Field(
+            description='Id of the API key, or operator: with the name of an operator of the server.'
+        ),
+    ]
+    created_at: datetime
+    ended_at: datetime | None
+    reason: Annotated[str | None, Field(description='Reason of the end.')]
+
+
+class CallListeners(Result):
+    """
+    Everybody who listens or has listened to a call.
+    """
+
+    call_sid: str
+    listeners: Annotated[
+        list[CallListener], Field(description='In order, the first 200.')
+    ]
+
+
 class CallSip(Result):
     """
     Further headers of an inbound call's INVITE: unverified, and only those that were present. For a caller that withholds its number, fields that contain it are left out.
@@ -50,6 +79,27 @@ class LegQuality(Result):
     received: DirectionQuality
     sent: Annotated[
         DirectionQuality, Field(description="As the far end's RTCP reports say.")
+    ]
+
+
+class NewCallListener(Result):
+    """
+    A listener, with the answer to the browser's offer.
+    """
+
+    listener_sid: str
+    call_sid: str
+    listened_by: Annotated[
+        str,
+        Field(
+            description='Id of the API key, or operator: with the name of an operator of the server.'
+        ),
+    ]
+    created_at: datetime
+    ended_at: datetime | None
+    reason: Annotated[str | None, Field(description='Reason of the end.')]
+    sdp: Annotated[
+        str, Field(description="Answer for the browser's RTCPeerConnection.")
     ]
 
 

@@ -8,9 +8,9 @@
 #include <span>
 
 #include "trunkline/dsp/halfband.hpp"
+#include "trunkline/engine/audio_crossing.hpp"
 #include "trunkline/engine/listener.hpp"
 #include "trunkline/graph/mix.hpp"
-#include "trunkline/graph/playout_buffer.hpp"
 #include "trunkline/util/byte_ring.hpp"
 #include "trunkline/util/counter.hpp"
 
@@ -54,7 +54,6 @@ class ConferenceLine final : public AudioSource {
     util::Counter dropped;
 
   private:
-    static constexpr std::size_t to_conference_bytes = 16 << 10;
     static constexpr std::size_t to_stream_bytes = 8 << 10;
     /// Room for the longest packet at 16 kHz, and what may wait beyond it.
     static constexpr std::size_t waiting_samples = 2048;
@@ -63,12 +62,9 @@ class ConferenceLine final : public AudioSource {
     void take(std::span<std::int16_t> out);
 
     std::uint32_t rate_hz_;
-    util::ByteRing to_conference_;
+    AudioCrossing to_conference_;
     util::ByteRing to_stream_;
     std::atomic<bool> hung_up_ = false;
-
-    // The conference's.
-    graph::PlayoutBuffer reader_;
 
     // The stream's.
     std::array<std::int16_t, waiting_samples> waiting_;

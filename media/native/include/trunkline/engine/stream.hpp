@@ -151,6 +151,7 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     };
 
     void run_clocks(std::int64_t now_ns);
+    void note_listener(const Listener& listener, int change, std::int64_t now_ns);
     void check_silence(std::int64_t now_ns);
 
     // RTCP, in stream_rtcp.cpp.
@@ -189,6 +190,8 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     bool must_hear() const;
     void hear(std::int64_t now_ns);
     void hand_out(const graph::AudioChunk& chunk, std::int64_t now_ns);
+    /// True if there is a consumer of what is sent, be it relayed or our own.
+    bool notes_sent() const { return recorder_ != nullptr || sent_listeners_ != 0; }
 
     // For the linked stream, in stream_relay.cpp.
     bool relays(const codec::Format& format, std::uint32_t units);
@@ -298,6 +301,7 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     Tap* tap_ = nullptr;
     Recorder* recorder_ = nullptr;
     Listener* listeners_ = nullptr;
+    std::uint32_t sent_listeners_ = 0;  ///< Those that hear what is sent, too.
     AudioSource* source_ = nullptr;
     bool fills_with_noise_ = false;
     codec::NoiseGenerator noise_;

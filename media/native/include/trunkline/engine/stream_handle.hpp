@@ -21,6 +21,8 @@ namespace trunkline::engine {
 
 class Engine;
 class FrameListenerHandle;
+class MonitorHandle;
+class MonitorLine;
 class TapHandle;
 
 /// The control thread's hold on a stream. All methods are harmless after `close`.
@@ -57,6 +59,9 @@ class StreamHandle : public std::enable_shared_from_this<StreamHandle> {
     std::shared_ptr<TapHandle> open_tap(graph::AudioFormat format, bool both = false);
     /// Hand out what is received, at 8000 or 16000 Hz; any number of times. Null when the stream is closed.
     std::shared_ptr<FrameListenerHandle> listen(std::uint32_t rate_hz);
+    /// Have another stream, which is connected and may be on any shard, send what this one receives and what
+    /// it sends. Nothing of this one changes. Null when one of them is closed.
+    std::shared_ptr<MonitorHandle> monitor(const std::shared_ptr<StreamHandle>& hearing);
     /// Send soft noise where there is nothing else to send.
     void comfort_noise(bool active);
     /// Feed a listener with what the stream receives. What is returned only serves to detach it.
@@ -87,7 +92,12 @@ class StreamHandle : public std::enable_shared_from_this<StreamHandle> {
     friend class AgentSocketHandle;
     friend class TapHandle;
     friend class Engine;
+    friend class MonitorHandle;
 
+    /// Detach the ear of a monitor.
+    void end_monitor(Listener* ear);
+    /// Send what a line has no more, and keep that until it cannot be asked for.
+    void release_source(std::shared_ptr<MonitorLine> line);
     StreamParts missing_parts();
     void equip();
     void equip_with_peer();

@@ -29,6 +29,7 @@ enum class Use : std::uint8_t {
     tap,       ///< Hears and speaks.
     recorder,  ///< Hears the stream and, through the linked stream, what is sent.
     listener,  ///< Hears.
+    monitor,   ///< Hears as a recorder does.
     keys,      ///< The linked stream speaks: it sends on what keys are found in this one's audio.
     source,    ///< Speaks: a mixer's output.
     output,    ///< Speaks: playback and digits; once for all.
@@ -60,7 +61,7 @@ class StreamOutfit {
     }
 
   private:
-    static constexpr std::size_t use_count = 7;
+    static constexpr std::size_t use_count = 8;
 
     static std::size_t index(Use use) { return static_cast<std::size_t>(use); }
     bool must_hear(const StreamOutfit* peer) const;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -87,11 +87,24 @@ async def test_a_vendor_cannot_send_the_socket_where_it_must_not_go() -> None:
     assert failure.reason == "forbidden"
 
 
-async def test_the_request_goes_to_no_forbidden_address() -> None:
-    async with vendor() as server:
-        url = server.url.replace("127.0.0.1", "localhost")
-        failure = await refused(url, destinations=DestinationGuard(allow_private=False))
-        assert (failure.reason, server.requests) == ("forbidden", 0)
+@pytest.mark.parametrize("url", ["https://10.0.0.1/api/calls", "https://vendor.example/api/calls"])
+async def test_the_request_goes_to_no_forbidden_address(url: str) -> None:
+    guard = DestinationGuard(allow_private=False, lookup=lambda host, port: [("10.0.0.1", port)])
+    failure = await refused(url, destinations=guard)
+    assert (failure.reason, failure.attempts) == ("forbidden", 1)
+
+
+@asynccontextmanager
+async def answering(answer: Callable[[web.Request], Awaitable[web.Response]]) -> AsyncIterator[str]:
+    application = web.Application()
+    application.router.add_post("/{path:.*}", answer)
+    runner = web.AppRunner(application, shutdown_timeout=0.1)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}/api/calls"
+    finally:
+        await runner.cleanup()
 
 
 @asynccontextmanager
@@ -101,15 +114,19 @@ async def silent_vendor(asked: asyncio.Queue[web.Request]) -> AsyncIterator[str]
         await asyncio.Event().wait()
         raise AssertionError
 
-    application = web.Application()
-    application.router.add_post("/api/calls", wait)
-    runner = web.AppRunner(application, shutdown_timeout=0.1)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}/api/calls"
-    finally:
-        await runner.cleanup()
+    async with answering(wait) as url:
+        yield url
+
+
+async def test_a_redirection_does_not_get_the_key() -> None:
+    async def redirect(request: web.Request) -> web.Response:
+        paths.append(request.path)
+        return web.Response(status=307, headers={"Location": "/elsewhere"})
+
+    paths: list[str] = []
+    async with answering(redirect) as url:
+        failure = await refused(url)
+    assert (failure.reason, failure.http_status, paths) == ("http_status", 307, ["/api/calls"])
 
 
 async def test_a_request_that_is_not_answered_is_given_up_and_not_repeated() -> None:

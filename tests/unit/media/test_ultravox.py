@@ -16,7 +16,7 @@ from media.streams import (
     CommandError,
     ModelTool,
 )
-from media.streams.dialects.ultravox import read_call, read_refusal
+from media.streams.dialects.ultravox import UltravoxDialect, read_call, read_refusal
 from tests.support.model_setups import LOOK_UP, TURNS, accepted, make_dialect, parts_of, read, request_of
 
 
@@ -179,6 +179,8 @@ def test_utterances_without_an_end_take_no_memory() -> None:
     dialect = accepted("ultravox")
     for ordinal in range(30):
         read(dialect, **transcript("agent", ordinal, text="x" * 10_000))
+        read(dialect, **transcript("agent", ordinal, delta="x" * 10_000))
+    assert isinstance(dialect, UltravoxDialect) and sum(map(len, dialect._spoken.values())) <= 32_000
     assert parts_of(read(dialect, **transcript("agent", 0, delta="end", final=True))) == [
         AgentTranscript("agent", "end")
     ]

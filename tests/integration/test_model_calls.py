@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -21,6 +21,7 @@ from media.aio.agent_settings import AgentStreamSettings
 from media.streams import StreamConnectError, StreamSetup
 from tests.support.domain import OpenDestinations
 from tests.support.model_setups import make_dialect
+from tests.support.phone import eventually
 
 SETTINGS = AgentStreamSettings(dial=DialSettings(budget_s=5.0, offsets_s=(0.0, 0.5, 1.0)))
 
@@ -86,32 +87,66 @@ async def test_a_vendor_cannot_send_the_socket_where_it_must_not_go() -> None:
     assert failure.reason == "forbidden"
 
 
-async def test_the_request_goes_to_no_forbidden_address() -> None:
-    async with vendor() as server:
-        url = server.url.replace("127.0.0.1", "localhost")
-        failure = await refused(url, destinations=DestinationGuard(allow_private=False))
-        assert (failure.reason, server.requests) == ("forbidden", 0)
+@pytest.mark.parametrize("url", ["https://10.0.0.1/api/calls", "https://vendor.example/api/calls"])
+async def test_the_request_goes_to_no_forbidden_address(url: str) -> None:
+    guard = DestinationGuard(allow_private=False, lookup=lambda host, port: [("10.0.0.1", port)])
+    failure = await refused(url, destinations=guard)
+    assert (failure.reason, failure.attempts) == ("forbidden", 1)
 
 
-async def test_a_request_that_is_not_answered_is_given_up_and_not_repeated() -> None:
-    async def wait(request: web.Request) -> web.Response:
-        asked.append(request)
-        await asyncio.Event().wait()
-        raise AssertionError
-
-    asked: list[web.Request] = []
+@asynccontextmanager
+async def answering(answer: Callable[[web.Request], Awaitable[web.Response]]) -> AsyncIterator[str]:
     application = web.Application()
-    application.router.add_post("/api/calls", wait)
+    application.router.add_post("/{path:.*}", answer)
     runner = web.AppRunner(application, shutdown_timeout=0.1)
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
-        url = f"http://127.0.0.1:{runner.addresses[0][1]}/api/calls"
-        short = replace(SETTINGS, dial=replace(SETTINGS.dial, budget_s=0.3))
-        failure = await refused(url, settings=short)
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}/api/calls"
     finally:
         await runner.cleanup()
-    assert (failure.reason, len(asked)) == ("timeout", 1)
+
+
+@asynccontextmanager
+async def silent_vendor(asked: asyncio.Queue[web.Request]) -> AsyncIterator[str]:
+    async def wait(request: web.Request) -> web.Response:
+        asked.put_nowait(request)
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async with answering(wait) as url:
+        yield url
+
+
+async def test_a_redirection_does_not_get_the_key() -> None:
+    async def redirect(request: web.Request) -> web.Response:
+        paths.append(request.path)
+        return web.Response(status=307, headers={"Location": "/elsewhere"})
+
+    paths: list[str] = []
+    async with answering(redirect) as url:
+        failure = await refused(url)
+    assert (failure.reason, failure.http_status, paths) == ("http_status", 307, ["/api/calls"])
+
+
+async def test_a_request_that_is_not_answered_is_given_up_and_not_repeated() -> None:
+    asked: asyncio.Queue[web.Request] = asyncio.Queue()
+    async with silent_vendor(asked) as url:
+        short = replace(SETTINGS, dial=replace(SETTINGS.dial, budget_s=0.3))
+        failure = await refused(url, settings=short)
+    assert (failure.reason, asked.qsize()) == ("timeout", 1)
+
+
+async def test_the_end_of_a_call_closes_the_connection_of_its_request() -> None:
+    asked: asyncio.Queue[web.Request] = asyncio.Queue()
+    async with silent_vendor(asked) as url:
+        creating = asyncio.create_task(ask(url))
+        request = await asked.get()
+        creating.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await creating
+        assert await eventually(lambda: request.transport is None)
+    assert asked.empty()
 
 
 async def test_a_vendor_that_is_not_there_is_tried_again() -> None:

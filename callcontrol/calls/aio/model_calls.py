@@ -33,7 +33,8 @@ async def created(
     """
     Create a session; returns the setup of its WebSocket, and the settings with the time that is left for it.
 
-    What may help is tried again, as for the opening of a socket: a session that nobody joins ends by itself.
+    Failures of connecting and 5xx answers are retried, as for the opening of a socket: a session that nobody
+    joins ends by itself.
 
     Raises:
         StreamConnectError: There is no session. It is ``rejected`` where the account's quota is used up.
@@ -102,7 +103,7 @@ def _reason_of(error: Exception) -> ConnectFailure:
 
 
 def _may_try_again(failure: StreamConnectError) -> bool:
-    """Return True as for the opening of a socket, but after silence: a request that was heard counts."""
+    """Return True as for the opening of a socket, but not after a timeout: it may have been received."""
     if failure.reason == "http_status":
         return failure.http_status is not None and failure.http_status >= 500
     return failure.reason in _UNREACHED

@@ -92,8 +92,8 @@ def _ultravox_tools(value: Any) -> object:
     names: list[object] = []
     for tool in value:
         match tool:
-            case {"temporaryTool": {"modelToolName": name, "client": {}, **more}, **others} if not (
-                more or others
+            case {"temporaryTool": {"modelToolName": name, "client": client, **more}, **others} if (
+                client == {} and not (more or others)
             ):
                 names.append(name)
             case _:

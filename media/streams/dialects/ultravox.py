@@ -53,10 +53,18 @@ _MAX_ORDINAL: Final = 1 << 53
 _WORKING: Final = ("listening", "thinking", "speaking")
 _ROLES: Final = {"agent": "MESSAGE_ROLE_AGENT", "user": "MESSAGE_ROLE_USER"}
 _QUOTA: Final = (402, 429)
+# Of the schemas of all tools, once references are replaced; each value in them counts as some characters.
+_MAX_SCHEMAS_CHARS: Final = 256 * 1024
+_VALUE_CHARS: Final = 8
 
 
 def call_request(session: ModelSession) -> bytes:
-    """Write the body of the request that creates a call."""
+    """
+    Write the body of the request that creates a call.
+
+    Raises:
+        CommandError: The schemas of the tools are too long.
+    """
     choice = session.choice
     medium = {"inputSampleRate": _RATE_HZ, "outputSampleRate": _RATE_HZ, "clientBufferSizeMs": _BUFFER_MS}
     body: dict[str, Any] = {
@@ -69,7 +77,8 @@ def call_request(session: ModelSession) -> bytes:
     named = {"systemPrompt": choice.instructions, "voice": choice.voice, "languageHint": choice.language}
     body |= {name: value for name, value in named.items() if value is not None}
     if session.tools:
-        body["selectedTools"] = [{"temporaryTool": _tool(tool)} for tool in session.tools]
+        schemas = _Schemas()
+        body["selectedTools"] = [{"temporaryTool": _tool(tool, schemas)} for tool in session.tools]
     if session.turns:
         body["initialMessages"] = [{"role": _ROLES[turn.role], "text": turn.text} for turn in session.turns]
     return json.dumps(body).encode()
@@ -193,7 +202,51 @@ class UltravoxDialect(ModelDialect):
         )
 
 
-def _tool(tool: ModelTool) -> dict[str, Any]:
+class _Schemas:
+    """
+    Schemas of parameters, in which no definitions can be referred to.
+
+    References are replaced by what they refer to. Their number is bounded: the check of a tool follows those
+    of its schemas, but a default or an unknown keyword may have others, which form cycles or multiply.
+    """
+
+    def __init__(self) -> None:
+        self._left = _MAX_SCHEMAS_CHARS
+
+    def without_references(self, schema: Any, definitions: Mapping[str, Any]) -> Any:
+        """
+        Return a schema with its references replaced.
+
+        Raises:
+            CommandError: It is too long, or refers to itself.
+        """
+        try:
+            # Of a boolean schema, only the tool's own check of arguments knows.
+            return self._inlined(schema if isinstance(schema, Mapping) else {}, definitions)
+        except RecursionError:
+            raise CommandError("a schema of the tools is nested too deep, or refers to itself") from None
+
+    def _inlined(self, schema: Any, definitions: Mapping[str, Any]) -> Any:
+        self._count(schema)
+        if isinstance(schema, list | tuple):
+            return [self._inlined(part, definitions) for part in schema]
+        if not isinstance(schema, Mapping):
+            return schema
+        reference = schema.get("$ref")
+        if not isinstance(reference, str):
+            return {name: self._inlined(part, definitions) for name, part in schema.items()}
+        found = definitions.get(reference.rpartition("/")[2], {})
+        beside = {name: part for name, part in schema.items() if name != "$ref"}
+        return self._inlined({**(found if isinstance(found, Mapping) else {}), **beside}, definitions)
+
+    def _count(self, value: Any) -> None:
+        names = value if isinstance(value, Mapping) else (value,) if isinstance(value, str) else ()
+        self._left -= _VALUE_CHARS + sum(map(len, names))
+        if self._left < 0:
+            raise CommandError("the schemas of the tools are too long without references")
+
+
+def _tool(tool: ModelTool, schemas: _Schemas) -> dict[str, Any]:
     """Describe a tool of the client; each of its parameters has a schema of its own."""
     schema = tool.parameters
     required, definitions = schema.get("required", ()), schema.get("$defs", {})
@@ -201,27 +254,13 @@ def _tool(tool: ModelTool) -> dict[str, Any]:
         {
             "name": name,
             "location": "PARAMETER_LOCATION_BODY",
-            "schema": _inlined(part, definitions),
+            "schema": schemas.without_references(part, definitions),
             "required": name in required,
         }
         for name, part in schema.get("properties", {}).items()
     ]
     described = {"modelToolName": tool.name, "description": tool.description, "client": {}}
     return {**described, "dynamicParameters": parameters, "timeout": _TOOL_TIMEOUT}
-
-
-def _inlined(schema: Any, definitions: Mapping[str, Any]) -> Any:
-    """Replace references to definitions, which no schema of one parameter has; none refers to itself."""
-    if isinstance(schema, list | tuple):
-        return [_inlined(part, definitions) for part in schema]
-    if not isinstance(schema, Mapping):
-        return schema
-    reference = schema.get("$ref")
-    if not isinstance(reference, str):
-        return {name: _inlined(part, definitions) for name, part in schema.items()}
-    found = definitions.get(reference.rpartition("/")[2], {})
-    beside = {name: part for name, part in schema.items() if name != "$ref"}
-    return _inlined({**found, **beside}, definitions)
 
 
 def _frame(kind: str, **fields: Any) -> bytes:

@@ -16,6 +16,7 @@ from tests.support.domain import new_record
 
 NUMBER = "+918047491899"
 STREAM = {"name": "Bot", "target": "media_stream", "stream_url": "wss://agent.example/ws"}
+MODEL = {"provider": "ultravox", "model": "ultravox-v0.7", "key": "desk"}
 
 
 @pytest.fixture
@@ -66,10 +67,12 @@ async def test_an_application_must_be_able_to_reach_its_target(
             "caller_id",
         ),
         ({**STREAM, "status_webhook_url": "http://10.0.0.1/"}, "status_webhook_url"),
+        ({"name": "M", "target": "model", "model": {**MODEL, "url": "https://10.0.0.1/"}}, "model.url"),
     ):
         with pytest.raises(ValidationFailed) as caught:
             await storage.applications.create(sid, values)
         assert [error.field for error in caught.value.errors] == [field]
+    await storage.applications.create(sid, {"name": "M", "target": "model", "model": MODEL})
     with pytest.raises(ValidationFailed):
         await storage.applications.update(sid, application.app_sid, {"stream_url": "wss://127.0.0.1/"})
     assert await storage.applications.get(sid, application.app_sid) == application

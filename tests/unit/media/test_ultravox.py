@@ -16,7 +16,7 @@ from media.streams import (
     CommandError,
     ModelTool,
 )
-from media.streams.dialects.ultravox import read_call, read_refusal
+from media.streams.dialects.ultravox import UltravoxDialect, read_call, read_refusal
 from tests.support.model_setups import LOOK_UP, TURNS, accepted, make_dialect, parts_of, read, request_of
 
 
@@ -90,6 +90,40 @@ def test_the_schema_of_a_parameter_refers_to_nothing() -> None:
     assert parameter["schema"] == {"type": "array", "items": item} and not parameter["required"]
 
 
+def test_the_schema_of_a_parameter_that_may_be_anything_is_an_object() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"a": True, "b": {"$ref": "#/$defs/any", "title": "B"}},
+        "$defs": {"any": True},
+    }
+    request = requested(tools=(ModelTool("order", "Orders.", schema),))
+    parameters = request["selectedTools"][0]["temporaryTool"]["dynamicParameters"]
+    assert [parameter["schema"] for parameter in parameters] == [{}, {"title": "B"}]
+
+
+def nested(depth: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {}
+    for _ in range(depth):
+        schema = {"x": schema}
+    return schema
+
+
+@pytest.mark.parametrize(
+    "definitions",
+    [
+        {"d0": {"default": {"$ref": "#/$defs/d0"}}},
+        {f"d{n}": {"default": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(64)},
+        {"d0": {"default": [{"$ref": "#/$defs/long"}] * 64}, "long": {"description": "x" * 8000}},
+        {"d0": {"default": nested(2000)}},
+    ],
+    ids=["cycle", "many", "long", "deep"],
+)
+def test_schemas_that_grow_without_end_create_no_call(definitions: dict[str, Any]) -> None:
+    schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": definitions}
+    with pytest.raises(CommandError):
+        requested(tools=(ModelTool("order", "Orders.", schema),))
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -145,6 +179,8 @@ def test_utterances_without_an_end_take_no_memory() -> None:
     dialect = accepted("ultravox")
     for ordinal in range(30):
         read(dialect, **transcript("agent", ordinal, text="x" * 10_000))
+        read(dialect, **transcript("agent", ordinal, delta="x" * 10_000))
+    assert isinstance(dialect, UltravoxDialect) and sum(map(len, dialect._spoken.values())) <= 32_000
     assert parts_of(read(dialect, **transcript("agent", 0, delta="end", final=True))) == [
         AgentTranscript("agent", "end")
     ]

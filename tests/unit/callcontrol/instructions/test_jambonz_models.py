@@ -236,6 +236,15 @@ TOLD = [{"name": "look", "description": "Look something up.", "parameters": {"ty
             {"vendor": "ultravox", "llmOptions": {"selectedTools": [{"toolName": "x"}]}},
             "llmOptions.selectedTools",
         ),
+        (
+            {
+                "vendor": "ultravox",
+                "llmOptions": {
+                    "selectedTools": [{"temporaryTool": {"modelToolName": "hangup", "client": {"a": 1}}}]
+                },
+            },
+            "llmOptions.selectedTools",
+        ),
         ({"vendor": "ultravox", "llmOptions": {"medium": {"webRtc": {}}}}, "llmOptions.medium"),
         ({"llmOptions": {"setup": {}}}, "llmOptions.setup"),
     ],

@@ -53,7 +53,7 @@ async def paced(kind: str, rates: list[int], seconds: float, count: int) -> None
     async with filled(kind, count) as (storage, _):
         account, _ = await storage.accounts.create("Benchmark", balance_paise=10**9)
         for rate in rates:
-            run = Run(storage, account.account_sid, rate, seconds, busy=0.0)
+            run = Run(storage, [account.account_sid], rate, seconds)
             idle_s = await run.drive(run.nothing)
             before = postgres_cpu_s()
             used_s = await run.drive(run.call) - idle_s

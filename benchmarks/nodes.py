@@ -186,7 +186,9 @@ class _Work:
                 text: found
                 for text, count in self.statements.items()
                 if (
-                    found := count - before.statements.get(text, 0) - round(share * none.statements.get(text, 0))
+                    found := count
+                    - before.statements.get(text, 0)
+                    - round(share * none.statements.get(text, 0))
                 )
             },
         )

@@ -181,7 +181,9 @@ async def _run(way: str, rate: int, seconds: float, busy: float) -> str:
         run = Run(storage, [account.account_sid], rate, seconds, busy)
         try:
             result = await run.measure()
-            assert await storage.wallet.balance(account.account_sid) == 10**9 - PRICE_PAISE * len(run.inserts_s)
+            assert await storage.wallet.balance(account.account_sid) == 10**9 - PRICE_PAISE * len(
+                run.inserts_s
+            )
         finally:
             await storage.close()
     return result

@@ -64,5 +64,7 @@ async def test_of_calls_at_once_those_are_refused_whose_account_is_short(storage
     calls = [new_record(account.account_sid) for account, _ in made]
     inserts = [storage.calls.insert(call, reserve_paise=300, limited=True) for call in calls]
     outcomes = await asyncio.gather(*inserts, return_exceptions=True)
-    assert [isinstance(outcome, InsufficientBalance) for outcome in outcomes] == [True, False] * (AT_ONCE // 2)
+    assert [isinstance(outcome, InsufficientBalance) for outcome in outcomes] == [True, False] * (
+        AT_ONCE // 2
+    )
     assert (await storage.wallet.reserved_in_all())[0] == AT_ONCE // 2

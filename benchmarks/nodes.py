@@ -94,10 +94,14 @@ class WritingNode:
         found: dict[str, Any] = json.loads(line)
         return found
 
-    def close(self) -> None:
-        """End it, and wait until it has left."""
-        assert self._process.stdin is not None and self._process.stdout is not None
+    def end(self) -> None:
+        """Tell it to end."""
+        assert self._process.stdin is not None
         self._process.stdin.close()
+
+    def wait(self) -> None:
+        """Wait until it has left."""
+        assert self._process.stdout is not None
         self._process.wait(60)
         self._process.stdout.close()
 
@@ -134,7 +138,9 @@ def writing_nodes(url: str, count: int) -> Iterator[list[WritingNode]]:
         yield nodes
     finally:
         for node in nodes:
-            node.close()
+            node.end()
+        for node in nodes:
+            node.wait()
 
 
 async def add_accounts(url: str, count: int) -> list[str]:

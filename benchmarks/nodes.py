@@ -5,9 +5,10 @@ Each node is a process with the services that a server writes calls with, its le
 and media; a call is inserted with a reserve within the limits of its account, changes its status three times,
 ends and is settled. Everything between the nodes and PostgreSQL arrives late by half of `--round-trip-ms`.
 
-At `--rate` calls per second of all nodes together it prints how long an insert took, and what a call cost
-PostgreSQL: CPU of its processes above that of idle nodes, statements that it executed and commits, by its own
-statistics. With `--clients`, calls that follow each other without a pause, it prints how many are carried.
+It prints how long an insert took, and what a call cost PostgreSQL: CPU of its processes above that of idle
+nodes, statements that it executed, BEGIN and COMMIT among them, and commits, by its own statistics; once at a
+`--rate` of all nodes together, and once with `--clients` whose calls follow each other without
+a pause, which shows how many calls a second are carried. The books must agree, and nobody may deadlock.
 """
 
 from __future__ import annotations
@@ -205,7 +206,7 @@ def _pause(seconds: float) -> None:
 
 
 def measure(postgres: PostgresServer, count: int, asked: argparse.Namespace) -> None:
-    """Print the figures of so many nodes."""
+    """Print the figures of so many nodes, at the rate and with clients."""
     url = asyncio.run(postgres.url())
     asyncio.run(ask_database(url, "CREATE EXTENSION pg_stat_statements"))
     accounts = asyncio.run(add_accounts(url, asked.accounts))
@@ -214,31 +215,34 @@ def measure(postgres: PostgresServer, count: int, asked: argparse.Namespace) -> 
         before = _Work.now(url)
         _pause(_IDLE_S)
         idle = _Work.now(url).since(before)
-        before = _Work.now(url)
-        found = drive(nodes, rate=asked.rate / count, seconds=asked.seconds, accounts=accounts)
-        work = _Work.now(url).since(before, idle, found.took_s / _IDLE_S)
-        full = drive(nodes, clients=asked.clients // count, seconds=asked.seconds, accounts=accounts)
-    calls = len(found.inserts_s)
-    carried = len(full.inserts_s) / full.took_s
-    assert asyncio.run(ask_database(url, _LEDGER))[0][0] == BALANCE_PAISE * asked.accounts - PRICE_PAISE * (
-        int(asyncio.run(ask_database(url, "SELECT count(*) FROM calls"))[0][0])
+        for load in ({"rate": asked.rate / count}, {"clients": asked.clients // count}):
+            before = _Work.now(url)
+            found = drive(nodes, seconds=asked.seconds, accounts=accounts, **load)
+            work = _Work.now(url).since(before, idle, found.took_s / _IDLE_S)
+            _report(count, "clients" if "clients" in load else f"{asked.rate:.0f}/s", found, work, asked.most)
+    charged, recorded, deadlocks = (
+        int(asyncio.run(ask_database(url, text))[0][0]) for text in (_CHARGED, _RECORDED, DEADLOCKS)
     )
-    deadlocks = asyncio.run(ask_database(url, DEADLOCKS))[0][0]
-    executed = sum(work.statements.values())
+    if deadlocks or charged != PRICE_PAISE * recorded:
+        raise SystemExit(f"{deadlocks} deadlocks, {recorded} calls, for which {charged} paise are charged")
+
+
+def _report(count: int, load: str, found: Outcome, work: _Work, most: int) -> None:
+    calls = len(found.inserts_s)
     print(
-        f"{count:>5} {calls / found.took_s:>8.0f} {found.insert_ms(0.5):>8.1f} {found.insert_ms(0.99):>8.1f}"
-        f" {found.refused:>8} {1e3 * work.cpu_s / calls:>8.2f} {executed / calls:>11.2f}"
-        f" {work.commits / calls:>8.2f} {carried:>9.0f} {full.insert_ms(0.5):>8.1f} {full.insert_ms(0.99):>8.1f}"
-        f" {deadlocks:>10}",
+        f"{count:>5} {load:>8} {calls / found.took_s:>8.0f} {found.insert_ms(0.5):>8.1f}"
+        f" {found.insert_ms(0.99):>8.1f} {found.refused:>8} {1e3 * work.cpu_s / calls:>8.2f}"
+        f" {sum(work.statements.values()) / calls:>11.2f} {work.commits / calls:>8.2f}",
         flush=True,
     )
-    for text, times in sorted(work.statements.items(), key=lambda item: -item[1])[: asked.most]:
+    for text, times in sorted(work.statements.items(), key=lambda item: -item[1])[:most]:
         print(f"      {times / calls:8.2f}  {' '.join(text.split())[:90]}")
 
 
 DEADLOCKS: Final = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
 """Question for the deadlocks of a database."""
-_LEDGER: Final = "SELECT sum(amount_paise)::bigint FROM ledger"
+_CHARGED: Final = "SELECT -sum(amount_paise)::bigint FROM ledger WHERE kind = 'charge'"
+_RECORDED: Final = "SELECT count(*) FROM calls"
 
 
 async def write_as(name: str, url: str) -> None:
@@ -290,10 +294,7 @@ def main() -> None:
         asyncio.run(write_as(asked.write_as, asked.url))
         return
     print(json.dumps(describe()))
-    print(
-        "nodes  calls/s  p50 ms   p99 ms  refused  CPU ms  statements  commits  carried/s  p50 ms   p99 ms"
-        "  deadlocks"
-    )
+    print("nodes     load  calls/s   p50 ms   p99 ms  refused   CPU ms  statements  commits")
     settings = {"shared_preload_libraries": "pg_stat_statements"}
     with running_postgres(**settings) as postgres:
         for count in asked.nodes.split(","):

@@ -295,8 +295,10 @@ def _reserve(connection: Connection, wanted: _Values) -> DomainError | None:
 
 def _hold_each(connection: Connection, groups: Sequence[Sequence[_Values]]) -> list[bool]:
     """Hold the money for groups of calls, each of one account and hour; False for one that is not covered."""
+    if len(groups) == 1:
+        return [_hold(connection, groups[0])]
     account_sids = [group[0]["account_sid"] for group in groups]
-    if len(groups) == 1 or len(set(account_sids)) < len(groups):
+    if len(set(account_sids)) < len(groups):
         opening: Counter[str] = Counter()
         covered = []
         for account_sid, group in zip(account_sids, groups, strict=True):

@@ -52,10 +52,10 @@ _COMMITS: Final = "SELECT xact_commit FROM pg_stat_database WHERE datname = curr
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """
-    What nodes have done in one run.
+    Calls that nodes have written in one run.
 
     Attributes:
-        inserts_s: How long each insert took, sorted.
+        inserts_s: Times of the inserts, sorted.
         refused: Calls that the database did not take in time.
         took_s: Time from the first call to the end of the last one.
     """
@@ -81,7 +81,7 @@ class WritingNode:
         )
 
     def ask(self, **what: Any) -> None:
-        """Have it write calls: `rate` or `clients`, `seconds`, `accounts`."""
+        """Ask it to write calls: `rate` or `clients`, `seconds`, `accounts`."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(what) + "\n")
         self._process.stdin.flush()
@@ -108,7 +108,7 @@ class WritingNode:
 
 
 def drive(nodes: Sequence[WritingNode], **what: Any) -> Outcome:
-    """Have all nodes do the same, and wait for them."""
+    """Ask all nodes for the same, and wait for them."""
     began = time.monotonic()
     for node in nodes:
         node.ask(**what)
@@ -119,7 +119,7 @@ def drive(nodes: Sequence[WritingNode], **what: Any) -> Outcome:
 
 @contextlib.contextmanager
 def distant(postgres: PostgresServer, url: str, round_trip_s: float) -> Iterator[str]:
-    """Give the URL of a database behind a relay that delays what it carries."""
+    """Yield the URL of a database behind a relay that delays what it carries."""
     with tempfile.TemporaryDirectory(prefix="tlpx-") as folder:
         proxy = DatabaseProxy(postgres.folder, Path(folder))
         proxy.delay_s = round_trip_s / 2
@@ -171,7 +171,7 @@ async def ask_database(url: str, statement: str) -> list[tuple[Any, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What PostgreSQL has done up to a moment."""
+    """Work of PostgreSQL up to a moment."""
 
     cpu_s: float
     commits: int

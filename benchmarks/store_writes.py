@@ -35,7 +35,7 @@ _SLICE_S = 0.0002
 _PERIOD_S = 0.010
 _STEP_S = 0.15
 PRICE_PAISE = 60
-"""What a call costs its account."""
+"""Price of a call."""
 
 
 class Threaded(Sqlite):

@@ -142,7 +142,7 @@ class ManyAccounts(NodesStage):
 
 
 def deadlocks(url: str) -> int:
-    """How many PostgreSQL has seen in a database, by what its ended connections have told."""
+    """Count those that PostgreSQL has seen in a database, by what its ended connections have told."""
     return int(asyncio.run(ask_database(url, DEADLOCKS))[0][0])
 
 
@@ -165,7 +165,7 @@ def test_calls_of_many_accounts_on_four_servers(tmp_path: Path, postgres: Postgr
 
 
 def test_four_nodes_write_calls_of_many_accounts(postgres: PostgresServer) -> None:
-    """What the database keeps of calls that four nodes write at a rate: no deadlock, and the books agree."""
+    """Calls that four nodes write at a rate: no deadlock, and the books of the database agree."""
     url = asyncio.run(postgres.url())
     accounts = asyncio.run(add_accounts(url, _ACCOUNTS))
     with distant(postgres, url, _ROUND_TRIP_S) as far, writing_nodes(far, _NODES) as nodes:

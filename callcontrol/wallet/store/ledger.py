@@ -26,7 +26,7 @@ ACCOUNT: Final = wallets.c.account_sid == sa.bindparam("account_sid")
 
 
 def taking(given: Given) -> sa.Update:
-    """Take ``charge_paise`` and a reserve of ``amount_paise`` from a wallet."""
+    """Subtract ``charge_paise`` and a reserve of ``amount_paise`` from a wallet."""
     return (
         sa.update(wallets)
         .where(wallets.c.account_sid == given.text("account_sid"))

@@ -36,7 +36,7 @@ def _up(given: Given) -> sa.ScalarSelect[int]:
 
 
 def within(given: Given) -> tuple[sa.ColumnElement[bool], ...]:
-    """Conditions of a hold for ``calls`` new calls, with ``opening`` others that the transaction holds for."""
+    """Conditions of a hold for ``calls`` new calls; the transaction also holds for ``opening`` others."""
     new = given.whole("calls")
     return (
         accounts.c.account_sid == wallets.c.account_sid,

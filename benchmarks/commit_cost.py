@@ -37,23 +37,24 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 def postgres_cpu_s() -> float:
     """CPU time of this benchmark's PostgreSQL; its parent process counts the processes that ended."""
-    total, ours = 0.0, {os.getpid()}
-    # A parent has the lower number, but where the numbers have come round.
-    for process in sorted(Path("/proc").glob("[0-9]*"), key=lambda path: int(path.name)):
+    parents: dict[int, int] = {}
+    used: dict[int, float] = {}
+    for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             head, fields = (process / "stat").read_text().rsplit(") ", 1)
             values = [int(value) for value in fields.split()[1:15]]
-            if head.endswith("(postgres") and values[0] in ours:
-                ours.add(int(process.name))
-                total += sum(values[10:14]) / _TICKS
-    return total
+            if head.endswith("(postgres"):
+                parents[int(process.name)] = values[0]
+                used[int(process.name)] = sum(values[10:14]) / _TICKS
+    ours = {pid for pid, parent in parents.items() if parent == os.getpid()}
+    return sum(spent for pid, spent in used.items() if pid in ours or parents[pid] in ours)
 
 
 async def paced(kind: str, rates: list[int], seconds: float, count: int) -> None:
     async with filled(kind, count) as (storage, _):
         account, _ = await storage.accounts.create("Benchmark", balance_paise=10**9)
         for rate in rates:
-            run = Run(storage, account.account_sid, rate, seconds, busy=0.0)
+            run = Run(storage, [account.account_sid], rate, seconds)
             idle_s = await run.drive(run.nothing)
             before = postgres_cpu_s()
             used_s = await run.drive(run.call) - idle_s

@@ -13,10 +13,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import random
 import resource
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -33,6 +34,8 @@ from callcontrol.secrets.aio import SecretBox, new_key
 _SLICE_S = 0.0002
 _PERIOD_S = 0.010
 _STEP_S = 0.15
+PRICE_PAISE = 60
+"""Price of a call."""
 
 
 class Threaded(Sqlite):
@@ -78,23 +81,35 @@ WAYS: dict[str, type[Sqlite]] = {"loop": Sqlite, "thread": Threaded, "aiosqlite"
 
 
 class Run:
-    """One way at one rate."""
+    """One way at one rate; calls beyond the limits of their account are refused if they are ``limited``."""
 
-    def __init__(self, storage: Storage, account_sid: str, rate: int, seconds: float, busy: float) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        account_sids: Sequence[str],
+        rate: float,
+        seconds: float,
+        busy: float = 0.0,
+        *,
+        limited: bool = False,
+    ) -> None:
         self.storage = storage
-        self.account_sid = account_sid
+        self.account_sids = account_sids
+        self.limited = limited
         self.rate = rate
+        self.seconds = seconds
         self.calls = int(rate * seconds)
         self.busy = busy
         self.inserts_s: list[float] = []
         self.refused = 0
 
     async def call(self) -> None:
-        record = CallRecord(new_id(), self.account_sid, "outbound", "+911", "+912", utc_now())
+        account_sid = random.choice(self.account_sids)
+        record = CallRecord(new_id(), account_sid, "outbound", "+911", "+912", utc_now())
         record.carrier_sid, record.phone_number_id, record.sip_call_id = new_id(), new_id(), new_id()
         started = time.perf_counter()
         try:
-            await self.storage.calls.insert(record, reserve_paise=300)
+            await self.storage.calls.insert(record, reserve_paise=300, limited=self.limited)
         except ServiceUnavailable:
             self.refused += 1
             return
@@ -104,7 +119,7 @@ class Run:
             self.storage.calls.update(record)
             await asyncio.sleep(_STEP_S)
         record.status, record.ended_at = CallStatus.COMPLETED, utc_now()
-        self.storage.calls.finish(record, charge_paise=60)
+        self.storage.calls.finish(record, charge_paise=PRICE_PAISE)
 
     async def nothing(self) -> None:
         for _ in range(3):
@@ -163,10 +178,12 @@ async def _run(way: str, rate: int, seconds: float, busy: float) -> str:
         await storage.writer.start()
         await storage.directory.start()
         account, _ = await storage.accounts.create("Benchmark", balance_paise=10**9)
-        run = Run(storage, account.account_sid, rate, seconds, busy)
+        run = Run(storage, [account.account_sid], rate, seconds, busy)
         try:
             result = await run.measure()
-            assert await storage.wallet.balance(account.account_sid) == 10**9 - 60 * len(run.inserts_s)
+            assert await storage.wallet.balance(account.account_sid) == 10**9 - PRICE_PAISE * len(
+                run.inserts_s
+            )
         finally:
             await storage.close()
     return result

@@ -155,6 +155,32 @@ class SetStatement:
 BoundRow = Mapping[str, sa.BindParameter[Any]]
 
 
+class Given:
+    """
+    Values that a clause takes from outside: bind parameters of their names, or the columns of ``rows``.
+
+    Clauses made with it do for one set of values or for each of many.
+    """
+
+    def __init__(self, rows: sa.CTE | None = None) -> None:
+        self.rows = rows
+
+    def text(self, name: str) -> sa.ColumnElement[str]:
+        """A value that is text."""
+        return sa.bindparam(name) if self.rows is None else self.rows.c[name]
+
+    def whole(self, name: str) -> sa.ColumnElement[int]:
+        """A value that is an integer."""
+        return sa.bindparam(name, type_=sa.BigInteger) if self.rows is None else self.rows.c[name]
+
+    @classmethod
+    def each(cls, columns: Sequence[sa.Column[Any]], rows: Sequence[BoundRow]) -> "Given":
+        """Values of each of the rows of a ``SetStatement``, as a table within it."""
+        named = [sa.column(column.name, column.type) for column in columns]
+        data = [tuple([row[column.name] for column in columns]) for row in rows]
+        return cls(sa.values(*named).data(data).cte("given"))
+
+
 def _cursor(connection: Connection) -> DBAPICursor:
     # The driver's own cursor: SQLite's directly, asyncpg's through SQLAlchemy's synchronous adapter.
     return connection.connection.cursor()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import math
 import selectors
 import socket
 import threading
@@ -23,7 +23,7 @@ class _Pair:
 
     def __init__(self, near: socket.socket, far: socket.socket) -> None:
         self.near, self.far = near, far
-        self.late: deque[tuple[float, bytes]] = deque()
+        self.late: deque[tuple[float, socket.socket, bytes]] = deque()
         self.committing = False
         self.listening = False
 
@@ -37,7 +37,8 @@ class DatabaseProxy:
     A Unix socket in `folder` that leads to the one in `behind`; it works on a thread of its own.
 
     Attributes:
-        commit_s: How late the answer to a COMMIT arrives.
+        delay_s: How late everything arrives, in both directions: half the round trip to a machine elsewhere.
+        commit_s: How late the answer to a COMMIT arrives, beside that.
         cut_commits: How many of the next COMMITs are answered by the end of the connection instead; the
             database has made them.
         cut: How many those were.
@@ -45,6 +46,7 @@ class DatabaseProxy:
     """
 
     def __init__(self, behind: Path, folder: Path) -> None:
+        self.delay_s = 0.0
         self.commit_s = 0.0
         self.cut_commits = 0
         self.cut = 0
@@ -76,7 +78,8 @@ class DatabaseProxy:
         self._listener.close()
 
     def _run(self) -> None:
-        with selectors.DefaultSelector() as ready:
+        # The others round a pause up to whole milliseconds.
+        with selectors.SelectSelector() as ready:
             ready.register(self._listener, selectors.EVENT_READ, None)
             while not self._closing.is_set():
                 for key, _ in ready.select(self._pause_s()):
@@ -92,7 +95,8 @@ class DatabaseProxy:
                 self._drop(ready, pair)
 
     def _pause_s(self) -> float:
-        return 0.005 if any(pair.late for pair in self._pairs) else _LISTEN_AGAIN_S
+        due = min((pair.late[0][0] for pair in self._pairs if pair.late), default=math.inf)
+        return min(max(due - time.monotonic(), 0.0), _LISTEN_AGAIN_S)
 
     def _accept(self, ready: selectors.BaseSelector) -> None:
         near, _ = self._listener.accept()
@@ -119,20 +123,20 @@ class DatabaseProxy:
         elif source is pair.near:
             pair.committing = _COMMIT in data
             pair.listening = pair.listening or _LISTEN in data
-            with contextlib.suppress(OSError):
-                pair.far.sendall(data)
+            pair.late.append((time.monotonic() + self.delay_s, pair.far, data))
         elif pair.committing and self.cut_commits > 0:
             self.cut_commits -= 1
             self.cut += 1
             self._drop(ready, pair)
         else:
-            delay_s = self.commit_s if pair.committing else 0.0
-            pair.late.append((time.monotonic() + delay_s, data))
+            delay_s = self.delay_s + (self.commit_s if pair.committing else 0.0)
+            pair.late.append((time.monotonic() + delay_s, pair.near, data))
 
     def _send_late(self, ready: selectors.BaseSelector, pair: _Pair) -> None:
         while pair.late and pair.late[0][0] <= time.monotonic():
+            _, to, data = pair.late.popleft()
             try:
-                pair.near.sendall(pair.late.popleft()[1])
+                to.sendall(data)
             except OSError:
                 self._drop(ready, pair)
                 return

@@ -108,8 +108,8 @@ def _fast_folder() -> Path | None:
 
 
 @contextlib.contextmanager
-def running_postgres() -> Iterator[PostgresServer]:
-    """Start a server and stop it; skips where there is none to start."""
+def running_postgres(**options: str) -> Iterator[PostgresServer]:
+    """Start a server, with further settings, and stop it; skips where there is none to start."""
     binaries = find_binaries()
     if binaries is None:
         pytest.skip("no PostgreSQL is installed: its initdb and postgres were not found")
@@ -128,7 +128,7 @@ def running_postgres() -> Iterator[PostgresServer]:
             timeout=_START_S,
             **identity,  # type: ignore[call-overload]
         )
-        options = {**_OPTIONS, "unix_socket_directories": str(folder)}
+        options = {**_OPTIONS, "unix_socket_directories": str(folder), **options}
         arguments = [item for name, value in options.items() for item in ("-c", f"{name}={value}")]
         with (folder / "log").open("wb") as log:
             process = subprocess.Popen(

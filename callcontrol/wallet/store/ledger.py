@@ -14,28 +14,31 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.database.listing import Condition, Listing
 from callcontrol.database.rows import ValueTable
-from callcontrol.database.statements import Statement, insert_into, to_micros
+from callcontrol.database.statements import Given, Statement, insert_into, to_micros
 from callcontrol.database.tables.accounts import accounts
 from callcontrol.database.tables.wallet import ledger, wallets
 from callcontrol.errors import Conflict, InsufficientBalance, NotFound
 from callcontrol.models import LedgerEntry, LedgerKind, Wallet
 
 AMOUNT: Final = sa.bindparam("amount_paise", type_=sa.BigInteger)
-CHARGE: Final = sa.bindparam("charge_paise", type_=sa.BigInteger)
 NOW: Final = sa.bindparam("now", type_=sa.BigInteger)
 ACCOUNT: Final = wallets.c.account_sid == sa.bindparam("account_sid")
 
-TAKING: Final = (
-    sa.update(wallets)
-    .where(ACCOUNT)
-    .values(
-        balance_paise=wallets.c.balance_paise - CHARGE,
-        reserved_paise=wallets.c.reserved_paise - AMOUNT,
-        updated_at=NOW,
+
+def taking(given: Given) -> sa.Update:
+    """Subtract ``charge_paise`` and a reserve of ``amount_paise`` from a wallet."""
+    return (
+        sa.update(wallets)
+        .where(wallets.c.account_sid == given.text("account_sid"))
+        .values(
+            balance_paise=wallets.c.balance_paise - given.whole("charge_paise"),
+            reserved_paise=wallets.c.reserved_paise - given.whole("amount_paise"),
+            updated_at=given.whole("now"),
+        )
     )
-)
-"""Takes a charge and a reserve from a wallet."""
-TAKE: Final = Statement(TAKING)
+
+
+TAKE: Final = Statement(taking(Given()))
 
 # FOR UPDATE locks the row on databases with row locks (SQLite omits it: it has one writer anyway), so that
 # the values read stay true until they are used.

@@ -14,41 +14,47 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from callcontrol.database.statements import CLOCK_US, Statement
+from callcontrol.database.statements import CLOCK_US, Given, Statement
 from callcontrol.database.tables.accounts import accounts
 from callcontrol.database.tables.wallet import reserves, wallets
 from callcontrol.errors import RateLimited, ServiceUnavailable, too_many_calls, too_many_starts
 from callcontrol.wallet.store.ledger import ACCOUNT
 
-_NEW: Final = sa.bindparam("calls", type_=sa.BigInteger)
-_OPENING: Final = sa.bindparam("opening", type_=sa.BigInteger)
 _CLOCK: Final = sa.literal_column(CLOCK_US, sa.BigInteger)
 # Rounded up, so that no second has more calls than it may.
 _SPACING_US: Final = (accounts.c.max_cps + 999_999) // accounts.c.max_cps
 _USED_US: Final = sa.func.greatest(wallets.c.paced_until - _CLOCK, 0)
-_UP: Final = (
-    sa.select(sa.func.count())
-    .select_from(reserves)
-    .where(reserves.c.account_sid == sa.bindparam("account_sid"))
-    .correlate(None)
-    .scalar_subquery()
-)
 
-WITHIN: Final = (
-    accounts.c.account_sid == wallets.c.account_sid,
-    _UP + _OPENING + _NEW <= accounts.c.max_calls,
-    _USED_US <= (accounts.c.max_cps - _NEW) * _SPACING_US,
-)
-"""Conditions of a hold for ``calls`` new calls, while ``opening`` others are held for in the transaction."""
 
-PACED: Final = sa.func.greatest(wallets.c.paced_until, _CLOCK) + _NEW * _SPACING_US
-"""The rate used, with that of the new calls."""
+def _up(given: Given) -> sa.ScalarSelect[int]:
+    open_reserves = sa.select(sa.func.count()).select_from(reserves)
+    return (
+        open_reserves.where(reserves.c.account_sid == given.text("account_sid"))
+        .correlate(given.rows)
+        .scalar_subquery()
+    )
+
+
+def within(given: Given) -> tuple[sa.ColumnElement[bool], ...]:
+    """Conditions of a hold for ``calls`` new calls; the transaction also holds for ``opening`` others."""
+    new = given.whole("calls")
+    return (
+        accounts.c.account_sid == wallets.c.account_sid,
+        _up(given) + given.whole("opening") + new <= accounts.c.max_calls,
+        _USED_US <= (accounts.c.max_cps - new) * _SPACING_US,
+    )
+
+
+def paced(given: Given) -> sa.ColumnElement[int]:
+    """Return the rate used, with that of the new calls."""
+    return sa.func.greatest(wallets.c.paced_until, _CLOCK) + given.whole("calls") * _SPACING_US
+
 
 _STANDING: Final = Statement(
     sa.select(
         accounts.c.max_calls,
         accounts.c.max_cps,
-        _UP.label("up"),
+        _up(Given()).label("up"),
         _USED_US.label("used_us"),
         _SPACING_US.label("spacing_us"),
     )

@@ -5,7 +5,7 @@ The check and the taking are one conditional UPDATE, so another writer cannot pa
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -14,7 +14,14 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.clock import timestamp
 from callcontrol.database.rows import ValueTable
-from callcontrol.database.statements import SetStatement, Statement, insert_into, insert_new, to_micros
+from callcontrol.database.statements import (
+    Given,
+    SetStatement,
+    Statement,
+    insert_into,
+    insert_new,
+    to_micros,
+)
 from callcontrol.database.tables.accounts import accounts
 from callcontrol.database.tables.wallet import ledger, reserves, wallets
 from callcontrol.errors import DomainError, InsufficientBalance, NotFound, SpendLimitReached
@@ -22,44 +29,77 @@ from callcontrol.models import Reserve
 from callcontrol.wallet.money import HOUR_MICROS, end_of_hour
 from callcontrol.wallet.store import limits
 from callcontrol.wallet.store.ledger import (
-    ACCOUNT,
     AMOUNT,
-    CHARGE,
-    NOW,
     TAKE,
-    TAKING,
     available,
     enter_charges,
     short_of,
     spend_limit,
+    taking,
 )
 
 _UNLIMITED_PAISE: Final = 2**62
 
 _CALL: Final = reserves.c.call_sid == sa.bindparam("call_sid")
-_HOUR: Final = sa.bindparam("hour", type_=sa.BigInteger)
 
-# Charges of calls in this clock hour. The clock of another process may be slightly ahead.
-_SPENT: Final = sa.case((wallets.c.spent_hour >= _HOUR, wallets.c.spent_paise), else_=0)
-_LIMIT: Final = (
-    sa.select(accounts.c.max_spend_paise_per_hour)
-    .where(accounts.c.account_sid == sa.bindparam("account_sid"))
-    .correlate(None)
-    .scalar_subquery()
-)
-_COVERED: Final = (
-    wallets.c.balance_paise - wallets.c.reserved_paise >= AMOUNT,
-    # Reserved money may be spent in this hour, so it counts against the limit.
-    sa.func.coalesce(_LIMIT, _UNLIMITED_PAISE) >= _SPENT + wallets.c.reserved_paise + AMOUNT,
-)
-_HOLDING: Final = (
-    sa.update(wallets)
-    .where(ACCOUNT, *_COVERED)
-    .values(reserved_paise=wallets.c.reserved_paise + AMOUNT, updated_at=NOW)
-)
-_HOLD: Final = Statement(_HOLDING)
-_HOLD_WITHIN: Final = Statement(_HOLDING.where(*limits.WITHIN).values(paced_until=limits.PACED))
-_PAYABLE: Final = Statement(sa.select(wallets.c.account_sid).where(ACCOUNT, *_COVERED))
+
+def _spent(given: Given) -> sa.ColumnElement[int]:
+    """Charges of calls in this clock hour. The clock of another process may be slightly ahead."""
+    return sa.case((wallets.c.spent_hour >= given.whole("hour"), wallets.c.spent_paise), else_=0)
+
+
+def _covered(given: Given) -> tuple[sa.ColumnElement[bool], ...]:
+    """Conditions of a wallet that covers an amount."""
+    amount = given.whole("amount_paise")
+    limit = (
+        sa.select(accounts.c.max_spend_paise_per_hour)
+        .where(accounts.c.account_sid == given.text("account_sid"))
+        .correlate(given.rows)
+        .scalar_subquery()
+    )
+    return (
+        wallets.c.account_sid == given.text("account_sid"),
+        wallets.c.balance_paise - wallets.c.reserved_paise >= amount,
+        # Reserved money may be spent in this hour, so it counts against the limit.
+        sa.func.coalesce(limit, _UNLIMITED_PAISE) >= _spent(given) + wallets.c.reserved_paise + amount,
+    )
+
+
+def _holding(given: Given) -> sa.Update:
+    held = wallets.c.reserved_paise + given.whole("amount_paise")
+    return (
+        sa.update(wallets).where(*_covered(given)).values(reserved_paise=held, updated_at=given.whole("now"))
+    )
+
+
+def _holding_within(given: Given) -> sa.Update:
+    return _holding(given).where(*limits.within(given)).values(paced_until=limits.paced(given))
+
+
+def _settling(given: Given) -> sa.Update:
+    hour = given.whole("hour")
+    return taking(given).values(
+        spent_paise=_spent(given) + given.whole("charge_paise"),
+        spent_hour=sa.case((wallets.c.spent_hour > hour, wallets.c.spent_hour), else_=hour),
+    )
+
+
+def _of_many(update: Callable[[Given], sa.Update], *numbers: str) -> SetStatement:
+    """Return a statement that updates a wallet for each row, and returns the accounts of these wallets."""
+    columns: list[sa.Column[Any]] = [sa.Column("account_sid", sa.Text)]
+    columns += [sa.Column(name, sa.BigInteger) for name in ("amount_paise", "now", "hour", *numbers)]
+    return SetStatement(
+        columns, lambda rows: Statement(update(Given.each(columns, rows)).returning(wallets.c.account_sid))
+    )
+
+
+_HOLD: Final = Statement(_holding(Given()))
+_HOLD_EACH: Final = _of_many(_holding)
+_HOLD_WITHIN: Final = Statement(_holding_within(Given()))
+_HOLD_EACH_WITHIN: Final = _of_many(_holding_within, "calls", "opening")
+_PAYABLE: Final = Statement(sa.select(wallets.c.account_sid).where(*_covered(Given())))
+_SETTLE: Final = Statement(_settling(Given()))
+_SETTLE_EACH: Final = _of_many(_settling, "charge_paise")
 _OPEN: Final = insert_into(reserves, ignore_conflict=True)
 _OPEN_ALL: Final = insert_new(reserves)
 # FOR UPDATE locks the row on databases with row locks (SQLite omits it: it has one writer anyway), so that
@@ -76,12 +116,6 @@ _CLOSE: Final = SetStatement(
 )
 _CHARGED: Final = Statement(
     sa.select(ledger.c.amount_paise).where(ledger.c.call_sid == sa.bindparam("call_sid"))
-)
-_SETTLE: Final = Statement(
-    TAKING.values(
-        spent_paise=_SPENT + CHARGE,
-        spent_hour=sa.case((wallets.c.spent_hour > _HOUR, wallets.c.spent_hour), else_=_HOUR),
-    )
 )
 
 _Values = Mapping[str, Any]
@@ -126,12 +160,11 @@ def reserve_all(connection: Connection, calls: Sequence[Wanted]) -> list[DomainE
         group_of = (wanted["account_sid"], wanted["hour"], wanted["limited"])
         groups.setdefault(group_of, []).append((place, wanted))
     held: list[_Values] = []
-    opening: Counter[str] = Counter()
     alone: list[tuple[int, _Values]] = []
-    for (account_sid, _, _), group in groups.items():
-        if _hold(connection, [wanted for _, wanted in group], opening[account_sid]):
+    covered = _hold_each(connection, [[wanted for _, wanted in group] for group in groups.values()])
+    for group, is_covered in zip(groups.values(), covered, strict=True):
+        if is_covered:
             held += [wanted for _, wanted in group]
-            opening[account_sid] += len(group)
         else:
             alone += group
     _open_all(connection, held)
@@ -188,21 +221,25 @@ def settle_all(connection: Connection, charges: Mapping[str, int], now: datetime
             ended = _Ended(call_sid, row["amount_paise"], charge_paise)
             by_account.setdefault(row["account_sid"], []).append(ended)
     micros = to_micros(now)
+    sums: list[_Values] = []
     entries: list[tuple[str, str, int]] = []
     for account_sid, calls in by_account.items():
         paid = _capped(connection, account_sid, calls)
-        _SETTLE.run(
-            connection,
+        sums.append(
             {
                 "account_sid": account_sid,
                 "charge_paise": sum(paid.values()),
                 "amount_paise": sum(call.held_paise for call in calls),
                 "now": micros,
                 "hour": micros // HOUR_MICROS,
-            },
+            }
         )
         charged |= paid
         entries += [(account_sid, call_sid, paise) for call_sid, paise in paid.items() if paise]
+    if len(sums) == 1:
+        _SETTLE.run(connection, sums[0])
+    else:
+        _SETTLE_EACH.all(connection, sums)
     enter_charges(connection, entries, micros)
     return charged
 
@@ -256,17 +293,42 @@ def _reserve(connection: Connection, wanted: _Values) -> DomainError | None:
     return None
 
 
+def _hold_each(connection: Connection, groups: Sequence[Sequence[_Values]]) -> list[bool]:
+    """Hold the money for groups of calls, each of one account and hour; False for one that is not covered."""
+    if len(groups) == 1:
+        return [_hold(connection, groups[0])]
+    account_sids = [group[0]["account_sid"] for group in groups]
+    if len(set(account_sids)) < len(groups):
+        opening: Counter[str] = Counter()
+        covered = []
+        for account_sid, group in zip(account_sids, groups, strict=True):
+            covered.append(_hold(connection, group, opening[account_sid]))
+            opening[account_sid] += len(group) * covered[-1]
+        return covered
+    sums = [_sum(group) for group in groups]
+    limited = [wanted for wanted in sums if wanted["limited"]]
+    others = [wanted for wanted in sums if not wanted["limited"] and wanted["amount_paise"]]
+    found = _HOLD_EACH_WITHIN.all(connection, limited) + _HOLD_EACH.all(connection, others)
+    held = {row["account_sid"] for row in found}
+    free = {wanted["account_sid"] for wanted in sums if not wanted["limited"] and not wanted["amount_paise"]}
+    return [account_sid in held or account_sid in free for account_sid in account_sids]
+
+
 def _hold(connection: Connection, calls: Sequence[_Values], opening: int = 0) -> bool:
     """
     Hold the money for calls of one account and hour; False if it is not available for all of them.
 
     ``opening`` other calls of the account are held for, and have no reserve yet.
     """
+    wanted = _sum(calls, opening)
+    if wanted["limited"]:
+        return _HOLD_WITHIN.run(connection, wanted) == 1
+    return not wanted["amount_paise"] or _HOLD.run(connection, wanted) == 1
+
+
+def _sum(calls: Sequence[_Values], opening: int = 0) -> _Values:
     amount_paise = sum(wanted["amount_paise"] for wanted in calls)
-    holding = {**calls[-1], "amount_paise": amount_paise}
-    if holding["limited"]:
-        return _HOLD_WITHIN.run(connection, {**holding, "calls": len(calls), "opening": opening}) == 1
-    return not amount_paise or _HOLD.run(connection, holding) == 1
+    return {**calls[-1], "amount_paise": amount_paise, "calls": len(calls), "opening": opening}
 
 
 def _open_all(connection: Connection, held: Sequence[_Values]) -> None:

@@ -1,4 +1,4 @@
-"""A stage of two servers on one PostgreSQL, of which the second may die."""
+"""A stage of two or more servers on one PostgreSQL, of which the second may die."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import json
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from email.message import Message
 from pathlib import Path
@@ -65,7 +66,9 @@ class NodesStage(OracleStage):
     Args:
         directory, far_sip_port: As of `OracleStage`; by default the SIP port of b.
         database_url: Database of a.
-        environment: Settings of both.
+        environment: Settings of all.
+        others: Names of further nodes.
+        rtp_ports: RTP ports of each.
     """
 
     def __init__(
@@ -75,6 +78,8 @@ class NodesStage(OracleStage):
         environment: Mapping[str, str] | None = None,
         *,
         far_sip_port: int = 0,
+        others: Sequence[str] = (),
+        rtp_ports: int = RTP_PORTS,
     ) -> None:
         shared = {
             "TRUNKLINE_DATABASE_URL": database_url,
@@ -82,11 +87,17 @@ class NodesStage(OracleStage):
             "TRUNKLINE_MAX_CPS": "1000",
             **(environment or {}),
         }
-        self.b = ServerProcess(
-            directory / "b", environment={**shared, "TRUNKLINE_NODE": "b"}, rtp_ports=RTP_PORTS
+        self.b, *self.others = (
+            ServerProcess(
+                directory / name, environment={**shared, "TRUNKLINE_NODE": name}, rtp_ports=rtp_ports
+            )
+            for name in ("b", *others)
         )
         super().__init__(
-            directory, {**shared, "TRUNKLINE_NODE": "a"}, far_sip_port=far_sip_port or self.b.sip_port
+            directory,
+            {**shared, "TRUNKLINE_NODE": "a"},
+            far_sip_port=far_sip_port or self.b.sip_port,
+            rtp_ports=rtp_ports,
         )
         self._database_url = make_url(database_url)
         #: Moment from which node a may adopt the other one.
@@ -100,12 +111,14 @@ class NodesStage(OracleStage):
         return self.server
 
     @property
-    def nodes(self) -> tuple[ServerProcess, ServerProcess]:
-        """Both nodes."""
-        return self.server, self.b
+    def nodes(self) -> tuple[ServerProcess, ...]:
+        """All nodes."""
+        return self.server, self.b, *self.others
 
     def __enter__(self) -> Self:
-        with self.b.starting():
+        with ExitStack() as started:
+            for node in (self.b, *self.others):
+                started.enter_context(node.starting())
             super().__enter__()
             # Who receives events learns how they are signed, also where no load is placed.
             self.load(1.0, calls=0)
@@ -116,8 +129,8 @@ class NodesStage(OracleStage):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         super().__exit__(kind, error, trace)
-        if self.b_runs:
-            self.b.stop() if kind is None else self.b.kill()
+        for node in ([self.b] if self.b_runs else []) + self.others:
+            node.stop() if kind is None else node.kill()
 
     @property
     def b_runs(self) -> bool:
@@ -216,7 +229,8 @@ class NodesStage(OracleStage):
         return found
 
     def _calls_left(self) -> bool:
-        return super()._calls_left() or (self.b_runs and bool(self.b.metric("trunkline_calls_active")))
+        nodes = ([self.b] if self.b_runs else []) + self.others
+        return super()._calls_left() or any(node.metric("trunkline_calls_active") for node in nodes)
 
 
 def wait_till(moment: float) -> None:

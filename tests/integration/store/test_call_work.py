@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 
 import pytest
 
 from callcontrol.bootstrap.aio.services import Storage
+from callcontrol.errors import InsufficientBalance
 from callcontrol.models import Account, CallRecord, CallStatus
 from tests.support.call_work import COMMITS_ALONE, STATEMENTS_ALONE, CallWork
 from tests.support.domain import new_record
@@ -44,12 +44,26 @@ async def test_calls_at_once_share_statements_and_commits(
     assert await storage.wallet.balance(account.account_sid) == 100_000 - 60 * count
 
 
-async def test_calls_of_as_many_accounts_share_all_but_the_wallets(
-    storage: Storage, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("limited", [False, True])
+async def test_calls_of_as_many_accounts_share_them_too(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch, limited: bool
 ) -> None:
-    accounts = [(await storage.accounts.create(f"A{n}", balance_paise=300))[0] for n in range(AT_ONCE)]
+    made = [await storage.accounts.create(f"A{n}", balance_paise=300) for n in range(AT_ONCE)]
     work = CallWork(storage, monkeypatch)
-    await live(storage, [new_record(account.account_sid) for account in accounts])
-    assert work.statements == STATEMENTS_ALONE | Counter({"UPDATE wallets": 2 * AT_ONCE})
-    assert work.statements.total() <= 3 * AT_ONCE
+    await live(storage, [new_record(account.account_sid) for account, _ in made], limited=limited)
+    assert work.statements == STATEMENTS_ALONE
     assert work.commits == COMMITS_ALONE
+    for account, _ in made:
+        wallet = await storage.wallet.wallet(account.account_sid)
+        assert (wallet.balance_paise, wallet.reserved_paise) == (240, 0)
+
+
+async def test_of_calls_at_once_those_are_refused_whose_account_is_short(storage: Storage) -> None:
+    made = [await storage.accounts.create(f"A{n}", balance_paise=299 + n % 2) for n in range(AT_ONCE)]
+    calls = [new_record(account.account_sid) for account, _ in made]
+    inserts = [storage.calls.insert(call, reserve_paise=300, limited=True) for call in calls]
+    outcomes = await asyncio.gather(*inserts, return_exceptions=True)
+    assert [isinstance(outcome, InsufficientBalance) for outcome in outcomes] == [True, False] * (
+        AT_ONCE // 2
+    )
+    assert (await storage.wallet.reserved_in_all())[0] == AT_ONCE // 2

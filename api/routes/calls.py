@@ -262,7 +262,7 @@ def _live_update(body: UpdateLiveCall) -> LiveUpdate:
         recording=body.record.action if body.record else None,
         recording_channels=body.record.channels if body.record else "dual",
         transcription=body.transcribe.action if body.transcribe else None,
-        transcription_language=body.transcribe.language if body.transcribe else USUAL_LANGUAGE,
+        transcription_language=(body.transcribe and body.transcribe.language) or USUAL_LANGUAGE,
         digits=body.dtmf.digits if body.dtmf else None,
         digits_party=body.dtmf.party if body.dtmf else "a",
         transfer=_transfer(transfer) if transfer is not None else None,

@@ -191,7 +191,9 @@ class CallMachine(Machine[CallState]):
 
     @property
     def _waits_for_media(self) -> bool:
-        return self.recording.pending or self.messages.pending or self.transcription.pending
+        if self.recording.pending or self.messages.pending:
+            return True
+        return "transcription" in self.__dict__ and self.transcription.pending
 
     def start_inbound(self, now: float) -> list[Effect]:
         """Start with a caller whose INVITE is pending; the record was inserted as initiated."""
@@ -443,7 +445,8 @@ class CallMachine(Machine[CallState]):
             case TimerFired(Timer.RECORDING):
                 yield from self.recording.give_up()
                 self.messages.give_up()
-                self.transcription.give_up()
+                if "transcription" in self.__dict__:
+                    self.transcription.give_up()
             case _:
                 return
         if self.finished:

@@ -331,6 +331,30 @@ async def test_a_recogniser_that_stalls_harms_no_call(tmp_path: Path) -> None:
             await stalled.stop()
 
 
+async def test_an_end_does_not_wait_for_a_recogniser_that_stalls() -> None:
+    silent = await asyncio.start_server(lambda reader, writer: None, "127.0.0.1", 0)
+    async with Stalled().running() as stalled, silent:
+        # One neither answers the handshake, the other neither reads nor closes.
+        ports = (silent.sockets[0].getsockname()[1], stalled.port)
+        urls = [f"ws://127.0.0.1:{port}/v1/listen" for port in ports]
+        recognizers = [Recognizer(RecognizerServer(url, "nova-3", connect_timeout_s=30.0)) for url in urls]
+        began = [made.start("en-IN", 8000, print, print) for made in recognizers]
+        assert await eventually(lambda: stalled.accepted == 1)
+        ended = [asyncio.Event() for _ in began]
+        asked_s = asyncio.get_running_loop().time()
+        for recognition, event in zip(began, ended, strict=True):
+            recognition.feed(bytes(160_000))
+            recognition.finish(event.set)
+        await asyncio.gather(*(event.wait() for event in ended), *(item.task for item in began))
+        took_s = asyncio.get_running_loop().time() - asked_s
+        assert 1.5 < took_s < 3.0
+        assert [made.outcomes["unreachable"] for made in recognizers] == [0, 0]
+        for made in recognizers:
+            await made.close()
+        stalled.released.set()
+        await stalled.stop()
+
+
 async def test_a_flood_of_sentences_is_cut_to_the_rate_of_speech(tmp_path: Path) -> None:
     result = {
         "type": "Results",

@@ -27,9 +27,8 @@ from callcontrol.trunks.registration import counted
 from callcontrol.webhooks.store import deliveries
 from media.aio import recognizer, speech_server
 from media.aio.recognizer import Recognizer
-from media.aio.server_breaker import STATES
 from media.aio.speech_server import ServerSynthesizer
-from media.audio.circuit_breaker import BreakerState
+from media.audio.circuit_breaker import STATES, BreakerState
 
 __all__ = [
     "LoopLag",

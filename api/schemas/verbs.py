@@ -19,8 +19,8 @@ from api.schemas.streams import StreamFields
 from callcontrol.e164 import MAX_NUMBER_CHARS
 from callcontrol.errors import FieldError
 from callcontrol.instructions.verbs import MAX_MESSAGE_CHARS, NO_REJECT, VERBS, header_errors
-from callcontrol.instructions.verbs.speaking import HEARD_LANGUAGE
 from media.audio import SpeechError
+from media.audio.recognition import LANGUAGE_TAG
 from media.audio.speech import MAX_SPEECH_CHARS, speech_text
 
 __all__ = [
@@ -47,7 +47,7 @@ ActionUrl = Annotated[WebUrl, Field(description="Asked what follows, and told wh
 
 
 def _heard(language: str) -> str:
-    if HEARD_LANGUAGE.fullmatch(language) is None:
+    if LANGUAGE_TAG.fullmatch(language) is None:
         raise ValueError("must be a language such as en-IN or hi")
     return language
 
@@ -56,7 +56,7 @@ HeardLanguage = Annotated[
     str,
     AfterValidator(_heard),
     Field(
-        json_schema_extra={"pattern": f"^{HEARD_LANGUAGE.pattern}$"}, description="Of speech; default en-IN."
+        json_schema_extra={"pattern": f"^{LANGUAGE_TAG.pattern}$"}, description="Of speech; default en-IN."
     ),
 ]
 RoomName = Annotated[str, Field(min_length=1, max_length=128)]

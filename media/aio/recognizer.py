@@ -10,8 +10,7 @@ from contextlib import suppress
 
 import aiohttp
 
-from media.aio.server_breaker import ServerBreaker, ServerWords
-from media.audio.circuit_breaker import CircuitBreaker
+from media.audio.circuit_breaker import CircuitBreaker, ServerBreaker, ServerWords
 from media.audio.recognition import Heard, RecognizerServer, SessionRefused, make_recognizer_dialect
 
 _LOGGER = logging.getLogger(__name__)
@@ -52,7 +51,7 @@ class Recognizer:
 
     def __init__(self, server: RecognizerServer) -> None:
         self.outcomes: Counter[str] = Counter(dict.fromkeys(OUTCOMES, 0))
-        self.breaker = ServerBreaker(CircuitBreaker(), _WORDS, _LOGGER)
+        self.breaker = ServerBreaker(CircuitBreaker(), _WORDS, _LOGGER, asyncio.get_running_loop().time)
         self.server = server
         self._session: aiohttp.ClientSession | None = None
         self._open: set[Recognition] = set()

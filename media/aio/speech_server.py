@@ -17,10 +17,9 @@ from pathlib import Path
 
 import aiohttp
 
-from media.aio.server_breaker import ServerBreaker, ServerWords
 from media.aio.speech import ClipCache, SpeechStore
 from media.audio import Clip, SpeechError, WavError
-from media.audio.circuit_breaker import CircuitBreaker
+from media.audio.circuit_breaker import CircuitBreaker, ServerBreaker, ServerWords
 from media.audio.speech import Synthesizer, speech_text
 from media.audio.wav import WavHead, read_wav_head
 from media.streams.conversion import RATES_HZ, AudioConverter
@@ -102,7 +101,7 @@ class ServerSynthesizer(Synthesizer):
     ) -> None:
         self.outcomes: Counter[str] = Counter(dict.fromkeys(OUTCOMES, 0))
         breaker = CircuitBreaker(server.failures, server.cooldown_s)
-        self.breaker = ServerBreaker(breaker, _WORDS, _LOGGER)
+        self.breaker = ServerBreaker(breaker, _WORDS, _LOGGER, asyncio.get_running_loop().time)
         self._server = server
         self._fallback = fallback
         self._memory = ClipCache(memory_bytes)

@@ -34,10 +34,10 @@ from media.audio.recognition import (
     RecognizerProtocol,
     RecognizerServer,
 )
-from sip import Ended
+from sip import Answered, Ended
 from tests.support.agent_bot import Bot
 from tests.support.call_drive import make_party
-from tests.support.domain import ACCOUNT_SID
+from tests.support.domain import ACCOUNT_SID, OWN_NUMBER
 from tests.support.phone import PhoneCall, eventually
 from tests.support.world import WEBHOOK, World, running
 
@@ -142,6 +142,25 @@ async def test_each_party_of_a_bridge_has_a_speaker(tmp_path: Path, protocol: Re
         one.hang_up()
         await it.world.ended()
     assert it.said[:2] == [("a", "and yes thanks"), ("b", "and no thanks")]
+
+
+async def test_a_forwarded_call_is_transcribed_by_its_binding(tmp_path: Path) -> None:
+    async with stage(tmp_path) as it:
+        it.world.forward(transcribe=True, transcription_language="hi-IN")
+        it.world.phone.on_call = PhoneCall.answer
+        caller = it.world.phone.call(OWN_NUMBER, it.world.port)
+        await caller.wait(Answered)
+        callee = await it.world.phone.next_call(2)
+        await it.hears(2)
+        say(caller, YES)
+        assert await eventually(lambda: it.said == [("a", "and yes thanks")])
+        say(callee, NO)
+        assert await eventually(lambda: len(it.said) == 2)
+        caller.hang_up()
+        await it.world.ended()
+    assert it.said[1] == ("b", "and no thanks")
+    assert isinstance(it.endpoint, RecognizerEndpoint)
+    assert [asked["language"] for asked in it.endpoint.asked] == ["hi-IN", "hi-IN"]
 
 
 @PROTOCOLS

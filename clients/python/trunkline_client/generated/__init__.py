@@ -1,5 +1,5 @@
 # Written by scripts/client from the OpenAPI document of the server; do not edit.
 """The generated part of the client; the digests of its document and files."""
 
-DOCUMENT = "7d792eec62222bb1128f216334babd8fa138d052d4bf8d71467ee8d838b0ad2d"
-FILES = "32b88204ec56ccd69dd22784af461c5e78fe7fd5a0b523d39c6bb07f1c538fa5"
+DOCUMENT = "c38b22074ffb75f09e84a9d3c257ecec3ac4cd90cdc32ea51f7cc9f68be8726a"
+FILES = "62bff2cffe564e0b75b8beb1cab229081e94d07a00d25333506793616bab8ef3"

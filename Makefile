@@ -11,6 +11,7 @@ BIN := $(VENV)/bin
 PIPECAT := .cache/pipecat
 TWILIO := .cache/twilio
 JAMBONZ := .cache/jambonz
+WORDS := .cache/words
 TWILIO_NODE := .cache/twilio-node
 TIME ?= 60
 CLIENT := clients/python
@@ -43,6 +44,9 @@ $(PIPECAT)/.ready: scripts/pipecat-environment | $(VENV)/.ready
 
 $(TWILIO)/.ready: scripts/twilio-environment | $(VENV)/.ready
 	@PYTHON=$(BIN)/python scripts/twilio-environment $(TWILIO)
+
+$(WORDS)/.ready: scripts/words-environment | $(VENV)/.ready
+	@PYTHON=$(BIN)/python scripts/words-environment $(WORDS)
 
 $(JAMBONZ)/.ready: scripts/node-environment | $(VENV)/.test-system
 	@scripts/node-environment jambonz $(JAMBONZ)
@@ -92,7 +96,7 @@ test-fast: setup ## Run the unit tests, the layering and the contract of the API
 test: setup $(VENV)/.test-system ## Run the tests, but for those that take long (ten minutes on two cores).
 	@$(BIN)/python -m tests.run test
 
-test-all: test $(PIPECAT)/.ready $(TWILIO)/.ready $(TWILIO_NODE)/.ready $(JAMBONZ)/.ready ## Run all tests: also the long ones, all examples, and native tests under sanitizers (half an hour).
+test-all: test $(PIPECAT)/.ready $(TWILIO)/.ready $(TWILIO_NODE)/.ready $(JAMBONZ)/.ready $(WORDS)/.ready ## Run all tests: also the long ones, all examples, and native tests under sanitizers (half an hour).
 	@$(BIN)/python -m tests.run long
 
 # The tests of tests/faults at full length. Other lengths are named there: SOAK_ARGS="-k killed" TRUNKLINE_SOAK_KILLS=20 make soak

@@ -61,7 +61,7 @@ async def test_what_is_said_is_recognised(url: str) -> None:
             lambda said: heard.put_nowait(said.text) if said.final else None,
             lambda problem: heard.put_nowait(f"failed: it {problem}"),
         )
-        for words in ("yes", "no", "one two three"):
+        for words in ("yes", "no", "yes"):
             spoken = (await espeak.speak(words, "en-IN")).to_8k_mono().pcm
             listening.feed(spoken + SILENCE)
             async with asyncio.timeout(30):

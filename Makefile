@@ -12,6 +12,7 @@ PIPECAT := .cache/pipecat
 TWILIO := .cache/twilio
 ELEVENLABS := .cache/elevenlabs
 JAMBONZ := .cache/jambonz
+WORDS := .cache/words
 TWILIO_NODE := .cache/twilio-node
 TIME ?= 60
 CLIENT := clients/python
@@ -47,6 +48,9 @@ $(TWILIO)/.ready: scripts/library-environment | $(VENV)/.ready
 
 $(ELEVENLABS)/.ready: scripts/library-environment | $(VENV)/.ready
 	@PYTHON=$(BIN)/python scripts/library-environment elevenlabs $(ELEVENLABS)
+
+$(WORDS)/.ready: scripts/library-environment | $(VENV)/.ready
+	@PYTHON=$(BIN)/python scripts/library-environment pocketsphinx $(WORDS)
 
 $(JAMBONZ)/.ready: scripts/node-environment | $(VENV)/.test-system
 	@scripts/node-environment jambonz $(JAMBONZ)
@@ -96,7 +100,7 @@ test-fast: setup ## Run the unit tests, the layering and the contract of the API
 test: setup $(VENV)/.test-system ## Run the tests, but for those that take long (ten minutes on two cores).
 	@$(BIN)/python -m tests.run test
 
-test-all: test $(PIPECAT)/.ready $(TWILIO)/.ready $(ELEVENLABS)/.ready $(TWILIO_NODE)/.ready $(JAMBONZ)/.ready ## Run all tests: also the long ones, all examples, and native tests under sanitizers (half an hour).
+test-all: test $(PIPECAT)/.ready $(TWILIO)/.ready $(ELEVENLABS)/.ready $(TWILIO_NODE)/.ready $(JAMBONZ)/.ready $(WORDS)/.ready ## Run all tests: also the long ones, all examples, and native tests under sanitizers (half an hour).
 	@$(BIN)/python -m tests.run long
 
 # The tests of tests/faults at full length. Other lengths are named there: SOAK_ARGS="-k killed" TRUNKLINE_SOAK_KILLS=20 make soak

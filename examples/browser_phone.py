@@ -12,8 +12,9 @@ import os
 import sys
 from collections.abc import Sequence
 
-import aiohttp
 from aiohttp import web
+
+from trunkline_client import AsyncClient
 
 PAGE = """<!doctype html>
 <html lang="en">
@@ -98,19 +99,11 @@ def application(
 
     async def token(_: web.Request) -> web.Response:
         # Here your server decides who the user is, and what this user may call.
-        body = {
-            "identity": identity,
-            "ttl_seconds": 600,
-            "receives_calls": True,
-            "may_call": list(may_call),
-        }
-        headers = {"Authorization": f"Bearer {key}"}
-        async with (
-            aiohttp.ClientSession() as http,
-            http.post(f"{server}/v1/webrtc/tokens", json=body, headers=headers) as response,
-        ):
-            response.raise_for_status()
-            return web.json_response((await response.json())["data"])
+        async with AsyncClient(key, base_url=server) as client:
+            given = await client.webrtc.create_phone_token(
+                identity=identity, ttl_seconds=600, receives_calls=True, may_call=list(may_call)
+            )
+        return web.json_response(given.model_dump(mode="json"))
 
     made = web.Application()
     made.add_routes([web.get("/", page), web.post("/token", token)])

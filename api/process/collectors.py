@@ -28,7 +28,7 @@ from callcontrol.webhooks.store import deliveries
 from media.aio import recognizer, speech_server
 from media.aio.recognizer import Recognizer
 from media.aio.speech_server import ServerSynthesizer
-from media.audio.circuit_breaker import BreakerState
+from media.audio.circuit_breaker import STATES, BreakerState
 
 __all__ = [
     "LoopLag",
@@ -184,7 +184,7 @@ def _collect_streams(metrics: Metrics, control: CallControl) -> None:
 def collect_recognition(metrics: Metrics, made: Recognizer | None) -> None:
     """Register the metrics of connections to a recogniser."""
     outcomes = dict.fromkeys(recognizer.OUTCOMES, 0) if made is None else made.outcomes
-    changes = dict.fromkeys(recognizer.STATES, 0) if made is None else made.changes
+    changes = dict.fromkeys(STATES, 0) if made is None else made.breaker.changes
     metrics.watch_gauge(
         "trunkline_recognizer_usable",
         "1 while the recogniser is asked; 0 while it fails and is left alone, or there is none.",
@@ -207,7 +207,7 @@ def collect_recognition(metrics: Metrics, made: Recognizer | None) -> None:
 def collect_speech(metrics: Metrics, speech: ServerSynthesizer | None) -> None:
     """Register the metrics of texts that a speech server was to speak."""
     outcomes = dict.fromkeys(speech_server.OUTCOMES, 0) if speech is None else speech.outcomes
-    changes = dict.fromkeys(speech_server.STATES, 0) if speech is None else speech.changes
+    changes = dict.fromkeys(STATES, 0) if speech is None else speech.breaker.changes
     metrics.watch_gauge(
         "trunkline_speech_server_usable",
         "1 while the speech server is asked; 0 while it fails and espeak-ng speaks, or there is none.",

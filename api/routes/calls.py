@@ -8,7 +8,7 @@ from api.http.endpoint import Context, Reply, Routes
 from api.http.middleware import current_request
 from api.http.time_ranges import time_span
 from api.routes.ladder import ladder_of
-from api.schemas.base import NoBody, NoQuery
+from api.schemas.base import NoBody, NoQuery, RequestModel
 from api.schemas.calls import (
     CallList,
     CallObject,
@@ -20,7 +20,6 @@ from api.schemas.calls import (
 )
 from api.schemas.forms import CallTarget
 from api.schemas.live import LiveTransfer, UpdateLiveCall
-from api.schemas.model import ModelFields
 from api.schemas.serializers import keyset_meta, shown
 from api.schemas.streams import StreamFields
 from callcontrol.calls import requests as domain
@@ -216,7 +215,7 @@ def call_request(body: CreateCall | CreateStreamCall) -> domain.CreateCall:
         from_=body.from_,
         to=body.to.address if isinstance(body.to, CallTarget) else body.to,
         stream=domain.StreamRequest(body.stream_url, fields) if body.stream_url else None,
-        verbs=None if verbs is None else [verb.model_dump(exclude_none=True) for verb in verbs],
+        verbs=None if verbs is None else [_given(verb) for verb in verbs],
         webhook_url=asked.webhook_url if asked is not None else None,
         webhook_method=asked.webhook_method if asked is not None else "POST",
         webhook_format=asked.webhook_format if asked is not None else "json",
@@ -246,8 +245,8 @@ def call_request(body: CreateCall | CreateStreamCall) -> domain.CreateCall:
     )
 
 
-def _given(model: ModelFields) -> dict[str, Any]:
-    return model.model_dump(exclude_none=True)
+def _given(model: RequestModel) -> dict[str, Any]:
+    return model.model_dump(by_alias=True, exclude_none=True)
 
 
 def _live_update(body: UpdateLiveCall) -> LiveUpdate:
@@ -262,7 +261,7 @@ def _live_update(body: UpdateLiveCall) -> LiveUpdate:
         recording=body.record.action if body.record else None,
         recording_channels=body.record.channels if body.record else "dual",
         transcription=body.transcribe.action if body.transcribe else None,
-        transcription_language=body.transcribe.language if body.transcribe else USUAL_LANGUAGE,
+        transcription_language=(body.transcribe and body.transcribe.language) or USUAL_LANGUAGE,
         digits=body.dtmf.digits if body.dtmf else None,
         digits_party=body.dtmf.party if body.dtmf else "a",
         transfer=_transfer(transfer) if transfer is not None else None,

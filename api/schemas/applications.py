@@ -56,6 +56,10 @@ class CreateApplication(StreamFields):
     agent_id: Annotated[str, Field(max_length=64)] | None = None
     workspace_id: Annotated[str, Field(max_length=64)] | None = None
     record_all_calls: Annotated[bool, Field(description="Record calls whatever else is asked for.")] = False
+    transcribe: Annotated[bool, Field(description="Once answered; needs a recogniser.")] | None = None
+    transcription_language: (
+        Annotated[str, Field(max_length=35, description="Of speech, with transcribe; default en-IN.")] | None
+    ) = None
     model: Annotated[ModelFields, Field(description="Of target model.")] | None = None
 
     urls = BINDING_URLS
@@ -120,6 +124,8 @@ class ApplicationObject(ResponseModel):
     caller_id: str | None
     timeout: int | None
     record_all_calls: bool
+    transcribe: bool | None
+    transcription_language: str | None
     model: ModelObject | None
     created_at: Timestamp
     updated_at: Timestamp

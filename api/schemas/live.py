@@ -30,7 +30,7 @@ class LiveTranscription(RequestModel):
     """Begin or end the transcription of the call."""
 
     action: Literal["start", "stop"]
-    language: Annotated[HeardLanguage, Field(description="With start.")] = "en-IN"
+    language: Annotated[HeardLanguage, Field(description="With start; en-IN by default.")] | None = None
 
 
 class LiveDigits(RequestModel):
@@ -133,4 +133,7 @@ class UpdateLiveCall(RequestModel):
             for name, other in _WITH.items()
             if given.get(name) is not None and other not in wanted
         ]
+        match given.get("transcribe"):
+            case {"action": "stop", "language": language} if language is not None:
+                errors.append(FieldError("transcribe.language", "goes with start only"))
         return errors

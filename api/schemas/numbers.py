@@ -99,6 +99,10 @@ class InboundBinding(StreamFields):
         | None
     ) = None
     record: bool | None = None
+    transcribe: Annotated[bool, Field(description="Once answered; needs a recogniser.")] | None = None
+    transcription_language: (
+        Annotated[str, Field(max_length=35, description="Of speech, with transcribe; default en-IN.")] | None
+    ) = None
     webhook_url: Annotated[str, Field(max_length=2048)] | None = None
     webhook_method: Annotated[str, Field(max_length=8)] | None = None
     webhook_format: (

@@ -12,21 +12,22 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from api.schemas.base import RequestModel
-from api.schemas.common import Digits
+from api.schemas.common import E164, Digits, Filled
 from api.schemas.forms import CompleteTarget, StreamUrl, WebUrl
 from api.schemas.model import ModelFields
 from api.schemas.streams import StreamFields
 from callcontrol.e164 import MAX_NUMBER_CHARS
 from callcontrol.errors import FieldError
-from callcontrol.instructions.verbs import NO_REJECT, VERBS, header_errors
-from callcontrol.instructions.verbs.speaking import HEARD_LANGUAGE
+from callcontrol.instructions.verbs import MAX_MESSAGE_CHARS, NO_REJECT, VERBS, header_errors
 from media.audio import SpeechError
+from media.audio.recognition import LANGUAGE_TAG
 from media.audio.speech import MAX_SPEECH_CHARS, speech_text
 
 __all__ = [
     "Answer",
     "Dial",
     "Hangup",
+    "Message",
     "Model",
     "Pause",
     "Play",
@@ -46,7 +47,7 @@ ActionUrl = Annotated[WebUrl, Field(description="Asked what follows, and told wh
 
 
 def _heard(language: str) -> str:
-    if HEARD_LANGUAGE.fullmatch(language) is None:
+    if LANGUAGE_TAG.fullmatch(language) is None:
         raise ValueError("must be a language such as en-IN or hi")
     return language
 
@@ -55,7 +56,7 @@ HeardLanguage = Annotated[
     str,
     AfterValidator(_heard),
     Field(
-        json_schema_extra={"pattern": f"^{HEARD_LANGUAGE.pattern}$"}, description="Of speech; default en-IN."
+        json_schema_extra={"pattern": f"^{LANGUAGE_TAG.pattern}$"}, description="Of speech; default en-IN."
     ),
 ]
 RoomName = Annotated[str, Field(min_length=1, max_length=128)]
@@ -267,6 +268,17 @@ class Model(ModelFields):
     action_method: Method | None = None
 
 
+class Message(RequestModel):
+    """Send a chat message; the call goes on, whether or not it is accepted."""
+
+    verb: Literal["message"]
+    to: E164
+    from_: Annotated[E164 | None, Field(alias="from", description="Number of the account's channel.")] = None
+    text: Annotated[Filled, Field(max_length=MAX_MESSAGE_CHARS, repr=False)]
+    action_url: ActionUrl | None = None
+    action_method: Method | None = None
+
+
 class SendDigits(RequestModel):
     """Send DTMF."""
 
@@ -302,6 +314,7 @@ Verb = Annotated[
     | Annotated[Conference, Tag("<conference>")]
     | Annotated[Stream, Tag("<stream>")]
     | Annotated[Model, Tag("<model>")]
+    | Annotated[Message, Tag("<message>")]
     | Annotated[SendDigits, Tag("<send_digits>")]
     | Annotated[Redirect, Tag("<redirect>")]
     | Annotated[Hangup, Tag("<hangup>")],

@@ -20,7 +20,10 @@ MAX_NAME_CHARACTERS: Final = 128
 _OWN_FIELDS: Final = frozenset({"name", "record_all_calls"})
 _BINDING_FIELDS: Final = frozenset(item.name for item in fields(Binding)) - {"record"}
 # Fields that do not depend on the target, and so outlive a change of it.
-_KEPT_FIELDS: Final = ("status_webhook_url", "status_webhook_events")
+_KEPT_FIELDS: Final = (
+    *("status_webhook_url", "status_webhook_events"),
+    *("transcribe", "transcription_language"),
+)
 
 
 def new_application(app_sid: str, account_sid: str, values: Mapping[str, Any], now: datetime) -> Application:

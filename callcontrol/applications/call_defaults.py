@@ -16,7 +16,8 @@ def applied(request: CreateCall, application: Application) -> CreateCall:
     """
     Fill in the missing fields of a request from its application.
 
-    The request takes precedence, also in each field of a stream; a call is recorded when either asks for it.
+    The request takes precedence, also in each field of a stream; a call is recorded, or transcribed, when
+    either asks for it.
 
     Raises:
         ValidationFailed: The request is for an agent's stream, and the application has none.
@@ -27,9 +28,14 @@ def applied(request: CreateCall, application: Application) -> CreateCall:
         message = f"is required: the application {application.name} has none"
         raise ValidationFailed.of("stream_url", message)
     events = request.status_webhook_events
+    language = request.transcription_language
+    if binding.transcribe and not request.transcribe:
+        language = binding.transcription_language or language
     filled = replace(
         request,
         record=request.record or application.record_all_calls,
+        transcribe=request.transcribe or bool(binding.transcribe),
+        transcription_language=language,
         status_webhook_url=request.status_webhook_url or binding.status_webhook_url,
         status_webhook_events=binding.status_webhook_events if events is None else events,
         fallback_url=request.fallback_url or binding.fallback_url,

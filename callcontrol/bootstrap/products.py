@@ -20,6 +20,7 @@ from callcontrol.calls.plan import (
     Ring,
     Say,
     SendDtmf,
+    SendMessage,
     Stream,
     TransferParty,
 )
@@ -42,6 +43,7 @@ from callcontrol.calls.steps.conference import ConferenceStep
 from callcontrol.calls.steps.gather import GatherStep, SayStep
 from callcontrol.calls.steps.party_transfer import TransferStep
 from callcontrol.calls.steps.record_message import MessageStep
+from callcontrol.calls.steps.send_message import SendMessageStep
 from callcontrol.calls.steps.webhook import WebhookStep
 from callcontrol.masking.product import MASKING
 from callcontrol.masking.steps.connect import Connect, MaskedDialStep
@@ -67,6 +69,7 @@ STEPS: Final[StepMakers] = {
     Pause: PauseStep,
     Ring: RingStep,
     SendDtmf: DigitsStep,
+    SendMessage: SendMessageStep,
     Dial: DialStep,
     Connect: MaskedDialStep,
     Stream: lambda call, step: AgentStep(call, step.choice, call.next_stream_sid(), step.fallback),

@@ -34,11 +34,7 @@ from callcontrol.calls.events.media import (
     SentenceHeard,
     TranscriptionEnded,
 )
-from callcontrol.calls.events.transfers import (
-    JoinRequested,
-    ReplacementCalled,
-    TransferRequested,
-)
+from callcontrol.calls.events.transfers import JoinRequested, ReplacementCalled, TransferRequested
 from callcontrol.calls.hangup_cause import (
     ALLOTTED_TIMEOUT,
     BALANCE_EXHAUSTED,
@@ -62,6 +58,8 @@ from callcontrol.ids import A_LEG, LegId, stream_sid
 from callcontrol.models import CallRecord, CallStatus
 from callcontrol.models.parties import Party, RouteAttempt
 from sip.machine import Machine, Rules, compile_rules
+
+_MEDIA_PARTS: Final = ("recording", "messages", "transcription")
 
 
 class CallState(IntEnum):
@@ -191,7 +189,9 @@ class CallMachine(Machine[CallState]):
 
     @property
     def _waits_for_media(self) -> bool:
-        return self.recording.pending or self.messages.pending or self.transcription.pending
+        # What the call never had is not built for this.
+        had = [self.__dict__[name] for name in _MEDIA_PARTS if name in self.__dict__]
+        return any(part.pending for part in had)
 
     def start_inbound(self, now: float) -> list[Effect]:
         """Start with a caller whose INVITE is pending; the record was inserted as initiated."""

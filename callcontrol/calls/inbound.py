@@ -11,6 +11,7 @@ from callcontrol.calls.hangup_cause import (
     NORMAL_TEMPORARY_FAILURE,
 )
 from callcontrol.calls.plan import (
+    USUAL_LANGUAGE,
     Dial,
     Plan,
     forward_plan,
@@ -131,6 +132,9 @@ def receive(
         call = BoundCall(number, inbound.binding, caller, routes, time_limit_s)
         planner = products.planners.get(inbound.binding.target)
         found_plan = planner(call) if planner is not None else _plan(call, allowed_countries)
+    plan = found_plan.plan
+    if plan is not None and inbound.binding is not None and inbound.binding.transcribe:
+        plan = replace(plan, transcribe=inbound.binding.transcription_language or USUAL_LANGUAGE)
     return Arrival(
         account,
         number,
@@ -138,7 +142,7 @@ def receive(
         carrier,
         gateway,
         caller,
-        found_plan.plan,
+        plan,
         found_plan.refusal,
         inbound,
         found_plan.product,

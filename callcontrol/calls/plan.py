@@ -24,6 +24,9 @@ FALLBACK_EVENT: Final = "call.fallback"
 STREAMED_EVENT: Final = "call.streamed"
 """Event of the request behind a voice agent or a speech model."""
 
+MESSAGED_EVENT: Final = "call.messaged"
+"""Event of the request behind a chat message."""
+
 DEFAULT_MISSED_CALL_S: Final = 30.0
 DEFAULT_TIME_LIMIT_S: Final = 14_400.0
 
@@ -168,6 +171,21 @@ class ChangeTranscription(Step):
     language: str | None
     hook_url: str | None = None
     waits: bool = False
+
+
+@frozen
+class SendMessage(Step):
+    """
+    Send a chat message to a number; the call goes on, whether or not it is accepted.
+
+    ``from_`` has to be the number of the account's channel. With ``action`` the customer's server is asked
+    with the result, in the facts ``message_status``, ``message_id`` and those of the error.
+    """
+
+    to: str
+    text: str = field(repr=False)
+    from_: str | None = None
+    action: "RequestInstructions | None" = None
 
 
 @frozen

@@ -33,6 +33,8 @@ class Binding:
     caller_id: str | None = None
     timeout_s: int | None = None
     record: bool | None = None
+    transcribe: bool | None = None
+    transcription_language: str | None = None
     webhook_url: str | None = None
     webhook_method: str | None = None
     webhook_format: str | None = None

@@ -41,6 +41,7 @@ from callcontrol.errors import (
 from callcontrol.models import HOW_TO_REGISTER, Binding, PhoneNumber
 from callcontrol.models.parties import IDENTITY, SipTarget
 from callcontrol.routing.targets import parse_target
+from media.audio.recognition import LANGUAGE_TAG
 from media.streams import DIALECTS, StreamChoice, StreamSetupError, choose_model, choose_stream
 
 UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE | re.ASCII)
@@ -80,7 +81,7 @@ BINDING_URLS: Final[Mapping[str, tuple[str, ...]]] = {
 """Fields with the URLs of a binding, and the schemes of each."""
 
 _STATUS: Final = frozenset({"status_webhook_url", "status_webhook_events"})
-_ANY_TARGET: Final = _STATUS | {"target", "record"}
+_ANY_TARGET: Final = _STATUS | {"target", "record", "transcribe", "transcription_language"}
 _TARGET_FIELDS: Final = {
     "media_stream": _ANY_TARGET | {"stream_url", "fallback_url", *_STREAM_FIELDS},
     "model": _ANY_TARGET | {"model", "fallback_url"},
@@ -88,7 +89,7 @@ _TARGET_FIELDS: Final = {
     "browser": _ANY_TARGET | {"identity", "caller_id", "timeout_s", "fallback_url"},
     "webhook": _ANY_TARGET | {"webhook_url", "webhook_method", "webhook_format", "fallback_url", "timeout_s"},
     "voice_agent": _ANY_TARGET | {"agent_id", "workspace_id"},
-    # These calls are never connected, so there is nothing to record.
+    # These calls are never connected, so there is nothing to record or to transcribe.
     "missed_call": _STATUS | {"target", "timeout_s"},
     # The account's masking settings decide webhooks and recording of these calls.
     "masking": frozenset({"target", "language"}),
@@ -199,6 +200,7 @@ def check_binding(binding: Binding) -> Binding:
         raise BindFailed([FieldError("target", message), *value_errors(given)])
     errors = _foreign_fields(binding) + _web_url_errors("status_webhook_url", binding.status_webhook_url)
     errors += _web_url_errors("fallback_url", binding.fallback_url) + _event_errors(binding)
+    errors += _transcription_errors(binding)
     if binding.status_webhook_events is not None:
         binding = replace(binding, status_webhook_events=tuple(binding.status_webhook_events))
     filled = _FILLED[binding.target](binding, errors)
@@ -451,6 +453,15 @@ def _event_errors(binding: Binding) -> list[FieldError]:
     if binding.status_webhook_events is None or set(binding.status_webhook_events) <= set(STATUS_EVENTS):
         return []
     return [FieldError("status_webhook_events", f"may have {', '.join(STATUS_EVENTS)}")]
+
+
+def _transcription_errors(binding: Binding) -> list[FieldError]:
+    language = binding.transcription_language
+    if language is None or "transcription_language" not in _TARGET_FIELDS[binding.target]:
+        return []
+    if LANGUAGE_TAG.fullmatch(language) is None:
+        return [FieldError("transcription_language", "must be a language such as en-IN or hi")]
+    return []
 
 
 def _timeout_errors(binding: Binding) -> list[FieldError]:

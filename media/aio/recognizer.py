@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import suppress
 
 import aiohttp
 
-from media.audio.circuit_breaker import BreakerState, CircuitBreaker
+from media.audio.circuit_breaker import CircuitBreaker, ServerBreaker, ServerWords
 from media.audio.recognition import Heard, RecognizerServer, SessionRefused, make_recognizer_dialect
 
 _LOGGER = logging.getLogger(__name__)
@@ -37,8 +37,7 @@ OUTCOMES = ("connected", "unreachable", "refused", "broken", "skipped")
 LEFT_ALONE = "it is left alone after failures"
 """Reason for which `on_failed` is called while the circuit breaker is open."""
 
-STATES = tuple(state.name.lower() for state in BreakerState)
-"""States of the circuit breaker of a recogniser."""
+_WORDS = ServerWords("the recogniser", "it is left alone", "one party")
 
 
 class Recognizer:
@@ -48,13 +47,11 @@ class Recognizer:
     Attributes:
         outcomes: Number of connections, by outcome.
         breaker: Decides if the server is asked.
-        changes: Number of changes of the circuit breaker, by the new state.
     """
 
     def __init__(self, server: RecognizerServer) -> None:
         self.outcomes: Counter[str] = Counter(dict.fromkeys(OUTCOMES, 0))
-        self.breaker = CircuitBreaker()
-        self.changes: Counter[str] = Counter(dict.fromkeys(STATES, 0))
+        self.breaker = ServerBreaker(CircuitBreaker(), _WORDS, _LOGGER, asyncio.get_running_loop().time)
         self.server = server
         self._session: aiohttp.ClientSession | None = None
         self._open: set[Recognition] = set()
@@ -78,38 +75,6 @@ class Recognizer:
         self._open.add(recognition)
         recognition.task.add_done_callback(lambda _: self._open.discard(recognition))
         return recognition
-
-    def allows(self) -> bool:
-        """Return True if the server may be asked."""
-        with self._watched():
-            return self.breaker.allows(asyncio.get_running_loop().time())
-
-    def report(self, works: bool | None) -> None:
-        """Report what a connection has shown of the server; None for nothing."""
-        with self._watched():
-            if works is None:
-                self.breaker.abandoned()
-            elif works:
-                self.breaker.answered()
-            else:
-                self.breaker.failed(asyncio.get_running_loop().time())
-
-    @contextmanager
-    def _watched(self) -> Iterator[None]:
-        """Count and log a change of the circuit breaker."""
-        before = self.breaker.state
-        yield
-        now = self.breaker.state
-        if now is before:
-            return
-        self.changes[now.name.lower()] += 1
-        match now:
-            case BreakerState.OPEN:
-                _LOGGER.warning("the recogniser fails: it is left alone for %.1f s", self.breaker.cooldown_s)
-            case BreakerState.HALF_OPEN:
-                _LOGGER.info("the recogniser is tried by one party")
-            case BreakerState.CLOSED:
-                _LOGGER.info("the recogniser works again")
 
     async def close(self) -> None:
         """End all connections."""
@@ -146,7 +111,8 @@ class Recognition:
         self._finishing = False
         self._flushed = False
         self._on_ended: Callable[[], None] | None = None
-        self._overdue: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._deadline: float | None = None
+        self._limit: asyncio.Timeout | None = None
         self.task = asyncio.create_task(self._run())
 
     def feed(self, pcm: bytes) -> None:
@@ -163,10 +129,11 @@ class Recognition:
         """
         End the connection when the words of the audio so far have come; then call `on_ended`.
 
-        The words are waited for no longer than 2 s. `on_failed` is not called any more.
+        The words are waited for no longer than 2 s, and the connection ends within them, whatever the server
+        does. `on_failed` is not called any more.
         """
         self._finishing, self._on_ended = True, on_ended
-        self._limit(_LAST_WORDS_S)
+        self._end_within(_LAST_WORDS_S)
         if self.task.done():
             self._ended()
 
@@ -174,21 +141,27 @@ class Recognition:
         """End the connection; nothing more is reported. Idempotent."""
         if not self._stopped:
             self._stopped = True
-            self._limit(_CLOSE_TIMEOUT_S)
+            self._end_within(_CLOSE_TIMEOUT_S)
 
-    def _limit(self, rest_s: float) -> None:
-        """End the sending, and the connection after this time: the server may take nothing any more."""
+    def _end_within(self, rest_s: float) -> None:
+        """End the sending, and all within this time: the server may take nothing any more."""
         self._more.set()
-        if not self.task.done():
-            asyncio.get_running_loop().call_later(rest_s, _settle, self._overdue)
+        if self._deadline is None:
+            self._deadline = asyncio.get_running_loop().time() + rest_s
+            if self._limit is not None and not self.task.done():
+                self._limit.reschedule(self._deadline)
 
     async def _run(self) -> None:
         try:
-            if self._recognizer.allows():
-                await self._serve()
+            if self._recognizer.breaker.allows():
+                async with asyncio.timeout_at(self._deadline) as self._limit:
+                    await self._serve()
             else:
                 self._recognizer.outcomes["skipped"] += 1
                 self._fail(LEFT_ALONE)
+        except TimeoutError:
+            # Only the end of the deadline gets here: what fails is handled where it does.
+            return
         finally:
             self._ended()
 
@@ -216,7 +189,7 @@ class Recognition:
             outcomes["unreachable"] += 1
             self._fail(f"cannot be reached: {type(error).__name__}")
         finally:
-            self._recognizer.report(works)
+            self._recognizer.breaker.report(works)
 
     async def _talk(self, socket: aiohttp.ClientWebSocketResponse) -> tuple[str | None, bool | None]:
         """
@@ -228,12 +201,11 @@ class Recognition:
         sending = asyncio.create_task(self._send(socket))
         reading = asyncio.create_task(self._read(socket))
         # A long connection must not keep others from trying the server.
-        proof = asyncio.get_running_loop().call_later(_PROVEN_S, self._recognizer.report, True)
+        proof = asyncio.get_running_loop().call_later(_PROVEN_S, self._recognizer.breaker.report, True)
         try:
-            ends = (sending, reading, self._overdue)
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((sending, reading), return_when=asyncio.FIRST_COMPLETED)
             if self._finishing and not self._stopped and not self._dialect.settled:
-                await asyncio.wait((reading, self._overdue), return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait((reading,))
         finally:
             proof.cancel()
             for task in (sending, reading):
@@ -241,7 +213,10 @@ class Recognition:
             for result in await asyncio.gather(sending, reading, return_exceptions=True):
                 if isinstance(result, SessionRefused):
                     refusal = result
-            await socket.close()
+            # A server that does not answer the closing frame is not waited for beyond the deadline.
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(self._deadline):
+                    await socket.close()
         if self._stopped or self._finishing:
             return None, None
         if refusal is None:
@@ -300,7 +275,7 @@ class Recognition:
                 continue
             if heard is not None and not self._stopped:
                 if heard.final:
-                    self._recognizer.report(True)
+                    self._recognizer.breaker.report(True)
                 self._on_heard(heard)
             if self._flushed and self._dialect.settled:
                 return
@@ -330,8 +305,3 @@ async def _write(socket: aiohttp.ClientWebSocketResponse, message: bytes | str |
         await socket.send_str(message)
     elif message is not None:
         await socket.send_bytes(message)
-
-
-def _settle(overdue: asyncio.Future[None]) -> None:
-    if not overdue.done():
-        overdue.set_result(None)

@@ -10,8 +10,8 @@ import asyncio
 import hashlib
 import logging
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,7 +19,7 @@ import aiohttp
 
 from media.aio.speech import ClipCache, SpeechStore
 from media.audio import Clip, SpeechError, WavError
-from media.audio.circuit_breaker import BreakerState, CircuitBreaker
+from media.audio.circuit_breaker import CircuitBreaker, ServerBreaker, ServerWords
 from media.audio.speech import Synthesizer, speech_text
 from media.audio.wav import WavHead, read_wav_head
 from media.streams.conversion import RATES_HZ, AudioConverter
@@ -44,8 +44,7 @@ _COMPRESSED_TYPES = ("mpeg", "mp3", "mp4", "ogg", "opus", "aac", "flac", "webm")
 OUTCOMES = ("spoken", "cached", "interrupted", "unreachable", "refused", "slow", "invalid", "busy", "skipped")
 """Outcomes of texts; those from `unreachable` on are spoken by the other synthesizer."""
 
-STATES = tuple(state.name.lower() for state in BreakerState)
-"""States of the circuit breaker of a speech server."""
+_WORDS = ServerWords("the speech server", "espeak-ng speaks", "one text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,6 @@ class ServerSynthesizer(Synthesizer):
     Attributes:
         outcomes: Number of texts, by outcome.
         breaker: Decides if the server is asked.
-        changes: Number of changes of the circuit breaker, by the new state.
     """
 
     def __init__(
@@ -102,8 +100,8 @@ class ServerSynthesizer(Synthesizer):
         disk_bytes: int = 256 << 20,
     ) -> None:
         self.outcomes: Counter[str] = Counter(dict.fromkeys(OUTCOMES, 0))
-        self.breaker = CircuitBreaker(server.failures, server.cooldown_s)
-        self.changes: Counter[str] = Counter(dict.fromkeys(STATES, 0))
+        breaker = CircuitBreaker(server.failures, server.cooldown_s)
+        self.breaker = ServerBreaker(breaker, _WORDS, _LOGGER, asyncio.get_running_loop().time)
         self._server = server
         self._fallback = fallback
         self._memory = ClipCache(memory_bytes)
@@ -170,9 +168,7 @@ class ServerSynthesizer(Synthesizer):
                 self._note(_NotSpoken("busy", f"{len(self._under_way)} texts are being spoken"))
                 speaking.end(begun=False)
                 return speaking
-            with self._watched():
-                allowed = self.breaker.allows(asyncio.get_running_loop().time())
-            if not allowed:
+            if not self.breaker.allows():
                 # The log has the change; one line for each text would fill it.
                 self.outcomes["skipped"] += 1
                 speaking.end(begun=False)
@@ -184,7 +180,7 @@ class ServerSynthesizer(Synthesizer):
     async def _make(self, speaking: _Speaking, digest: str, text: str, voice: str) -> None:
         made: list[bytes] = []
         # Neither an answer nor a failure while it is cancelled.
-        report = self.breaker.abandoned
+        works: bool | None = None
         try:
             async with asyncio.timeout(self._server.limit_s):
                 async with aclosing(self._request(text, voice)) as parts:
@@ -192,47 +188,24 @@ class ServerSynthesizer(Synthesizer):
                         made.append(pcm)
                         speaking.add(Clip(pcm, _RATE))
         except TimeoutError:
-            report = self._failed
+            works = False
             self._note(
                 _NotSpoken("slow", f"not spoken within {self._server.limit_s:.0f} s"), begun=bool(made)
             )
         except _NotSpoken as problem:
-            report = self._failed if problem.failed else self.breaker.answered
+            works = not problem.failed
             self._note(problem, begun=bool(made))
         else:
-            report = self.breaker.answered
+            works = True
             self.outcomes["spoken"] += 1
             clip = Clip(b"".join(made), _RATE)
             self._memory.put(digest, clip)
             if self._store is not None:
                 await asyncio.to_thread(self._store.put, digest, clip)
         finally:
-            with self._watched():
-                report()
+            self.breaker.report(works)
             del self._under_way[digest]
             speaking.end(begun=bool(made))
-
-    def _failed(self) -> None:
-        self.breaker.failed(asyncio.get_running_loop().time())
-
-    @contextmanager
-    def _watched(self) -> Iterator[None]:
-        """Count and log a change of the circuit breaker."""
-        before = self.breaker.state
-        yield
-        now = self.breaker.state
-        if now is before:
-            return
-        self.changes[now.name.lower()] += 1
-        match now:
-            case BreakerState.OPEN:
-                _LOGGER.warning(
-                    "the speech server fails: espeak-ng speaks for %.1f s", self.breaker.cooldown_s
-                )
-            case BreakerState.HALF_OPEN:
-                _LOGGER.info("the speech server is tried by one text")
-            case BreakerState.CLOSED:
-                _LOGGER.info("the speech server works again")
 
     def _note(self, problem: _NotSpoken, *, begun: bool = False) -> None:
         self.outcomes["interrupted" if begun else problem.outcome] += 1

@@ -30,6 +30,9 @@ DEFAULT_MODELS: Final[Mapping[RecognizerProtocol, str]] = MappingProxyType(
 )
 """Model of a server whose operator names none, by its protocol."""
 
+LANGUAGE_TAG: Final = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}")
+"""Tag of a language that speech is recognised in."""
+
 MAX_TEXT_CHARS: Final = 4000
 """Limit of an utterance."""
 

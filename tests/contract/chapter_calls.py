@@ -28,6 +28,7 @@ from tests.contract.givens import (
 )
 from tests.contract.stage import Answer, Stage
 
+_MESSAGE = {"verb": "message", "to": "+919800100188", "text": "We have called you."}
 _HANG_UP = [{"verb": "hangup"}]
 _TO_ECHO = {"from": caller_id(), "to": ECHO, "verbs": _HANG_UP}
 _AS_PEOPLE_WRITE = "91 98000-00001"
@@ -43,6 +44,14 @@ async def _completes(stage: Stage, answer: Answer) -> None:
     ended = await stage.call_when(call["call_sid"], "completed")
     assert ended["answered_at"] is not None and ended["price"] is not None
     assert ended["hangup_cause_code"] in (16, 802)
+
+
+async def _messages(stage: Stage, answer: Answer) -> None:
+    """The message is sent in the name of the account, and the call goes on."""
+    await _completes(stage, answer)
+    query = {"to": _MESSAGE["to"], "direction": "outbound"}
+    listed = await stage.data("GET", "/api/v1/messages", query=query)
+    assert [item["text"] for item in listed] == [_MESSAGE["text"]]
 
 
 async def _streams(stage: Stage, answer: Answer) -> None:
@@ -188,6 +197,14 @@ CASES = (
     *row(
         "POST /v1/calls",
         ok(201, body=_TO_ECHO, then=_completes),
+        ok(201, name="with a message", body=_with(_TO_ECHO, verbs=[_MESSAGE, *_HANG_UP]), then=_messages),
+        refused(
+            400,
+            "VALIDATION_ERROR",
+            name="with a message that is none",
+            body=_with(_TO_ECHO, verbs=[{**_MESSAGE, "to": "12", "from": 5, "text": " ", "media": "x"}]),
+            fields=("verbs[0].to", "verbs[0].from", "verbs[0].text", "verbs[0].media"),
+        ),
         ok(201, name="streamed", body=_STREAMED, then=_streams),
         ok(201, name="as people write", body=_with(_TO_ECHO, to=_AS_PEOPLE_WRITE), then=_is_to_the_echo),
         *_placed("/v1/calls", _TO_ECHO, _plain),

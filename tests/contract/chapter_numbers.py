@@ -214,7 +214,7 @@ CASES = (
         ok(
             name="forced",
             path={"id": bound_number},
-            body={"target": "forward", "forward_to": "+919800000001", "force": True},
+            body={"target": "forward", "forward_to": "+919800000001", "transcribe": True, "force": True},
             then=_wired(inbound_target="forward"),
         ),
         ok(

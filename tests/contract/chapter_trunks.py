@@ -112,6 +112,10 @@ async def _streams(stage: Stage, answer: Answer) -> None:
     assert answer.data["sid"] == answer.data["app_sid"]
 
 
+async def _is_transcribed(_: Stage, answer: Answer) -> None:
+    assert (answer.data["transcribe"], answer.data["transcription_language"]) == (True, "hi-IN")
+
+
 async def _is_renamed(_: Stage, answer: Answer) -> None:
     assert (answer.data["name"], answer.data["record_all_calls"]) == ("Renamed", True)
 
@@ -358,12 +362,18 @@ _APPLICATION_CASES = (
     *row(
         f"PATCH {_APPLICATIONS}/{{app_sid}}",
         ok(path=_APPLICATION, body={"name": "Renamed", "record_all_calls": True}, then=_is_renamed),
+        ok(
+            path=_APPLICATION,
+            name="transcribed",
+            body={"transcribe": True, "transcription_language": "hi-IN"},
+            then=_is_transcribed,
+        ),
         refused(
             400,
             "VALIDATION_ERROR",
             path=_APPLICATION,
-            body={"name": "", "colour": "red"},
-            fields=("name", "colour"),
+            body={"name": "", "colour": "red", "transcription_language": "?"},
+            fields=("name", "colour", "transcription_language"),
         ),
         refused(404, "NOT_FOUND", path={"app_sid": NOWHERE}, body={"name": "Renamed"}),
         foreign(403, "FORBIDDEN", path=_APPLICATION, body={"name": "Renamed"}),

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
 
+from callcontrol.errors import ValidationFailed
+from callcontrol.models import Principal
+from callcontrol.tools.aio.call_messages import CallMessages
+from callcontrol.tools.models import ToolResult
 from fixtures.recognizer import RecognizerEndpoint
 from media.aio.recognizer import Recognizer
 from media.audio import tone
 from media.audio.recognition import RecognizerServer
 from sip import Answered, Ended
-from tests.support.domain import CALLEE, OWN_NUMBER, make_account
+from tests.support.domain import ACCOUNT_SID, CALLEE, OWN_NUMBER, make_account
 from tests.support.phone import PhoneCall
 from tests.support.voice import Voice
 from tests.support.webhook_stage import SECRET, Receiver
@@ -130,6 +134,48 @@ async def test_a_party_is_referred_to_another(stage: Stage) -> None:
     await caller.wait(Ended)
     await stage.world.ended()
     assert not [got for got in stage.server.requests if got.path == "/after"]
+
+
+class OneMessage:
+    """The tools of an account whose message is accepted, or refused by its recipient."""
+
+    def __init__(self) -> None:
+        self.used: list[tuple[str, str, dict[str, Any]]] = []
+
+    async def execute(self, principal: Principal, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+        self.used.append((principal.account_sid, name, dict(arguments)))
+        if len(self.used) > 1:
+            raise ValidationFailed.of("arguments.to", "has opted out", "OPTED_OUT")
+        return ToolResult({"message_id": "m-1"})
+
+    async def number(self, _: str) -> str:
+        return OWN_NUMBER
+
+
+async def test_a_message_is_sent_and_its_hook_told_whether_it_was_accepted(tmp_path: Path) -> None:
+    server, tools = Receiver(), OneMessage()
+    await server.start()
+    try:
+        messages = CallMessages(lambda: tools, tools.number)
+        async with running(tmp_path, speech=Voice(PITCHES), messages=messages) as world:
+            world.directory.put(accounts=[make_account(webhook_secret=SECRET)])
+            stage = Stage(world, server)
+            message = {"verb": "message", "to": CALLEE, "from": OWN_NUMBER, "text": "Your order."}
+            stage.says("/hello", {**message, "actionHook": "/one"}, {**message, "actionHook": "/two"})
+            stage.server.answers["/one"] = lambda _: web.Response(text="OK")
+            stage.says("/two", {"verb": "say", "text": "sorry"}, {"verb": "hangup"})
+            call = await stage.call()
+            await call.wait(Answered)
+            await call.hears(PITCHES["sorry"])
+            await call.wait(Ended)
+            await world.ended()
+    finally:
+        await server.close()
+    assert tools.used == 2 * [(ACCOUNT_SID, "send_message", {"to": CALLEE, "text": "Your order."})]
+    one, two = stage.told("/one"), stage.told("/two")
+    assert (one["message_sid"], one["message_status"]) == ("m-1", "success")
+    assert (two["message_sid"], two["message_status"]) == ("", "failure")
+    assert two["message_failure_reason"] == "to: has opted out"
 
 
 @pytest.mark.parametrize(("hz", "words"), [(440.0, "and yes thanks"), (None, None)])

@@ -34,10 +34,10 @@ from media.audio.recognition import (
     RecognizerProtocol,
     RecognizerServer,
 )
-from sip import Ended
+from sip import Answered, Ended
 from tests.support.agent_bot import Bot
 from tests.support.call_drive import make_party
-from tests.support.domain import ACCOUNT_SID
+from tests.support.domain import ACCOUNT_SID, OWN_NUMBER
 from tests.support.phone import PhoneCall, eventually
 from tests.support.world import WEBHOOK, World, running
 
@@ -142,6 +142,25 @@ async def test_each_party_of_a_bridge_has_a_speaker(tmp_path: Path, protocol: Re
         one.hang_up()
         await it.world.ended()
     assert it.said[:2] == [("a", "and yes thanks"), ("b", "and no thanks")]
+
+
+async def test_a_forwarded_call_is_transcribed_by_its_binding(tmp_path: Path) -> None:
+    async with stage(tmp_path) as it:
+        it.world.forward(transcribe=True, transcription_language="hi-IN")
+        it.world.phone.on_call = PhoneCall.answer
+        caller = it.world.phone.call(OWN_NUMBER, it.world.port)
+        await caller.wait(Answered)
+        callee = await it.world.phone.next_call(2)
+        await it.hears(2)
+        say(caller, YES)
+        assert await eventually(lambda: it.said == [("a", "and yes thanks")])
+        say(callee, NO)
+        assert await eventually(lambda: len(it.said) == 2)
+        caller.hang_up()
+        await it.world.ended()
+    assert it.said[1] == ("b", "and no thanks")
+    assert isinstance(it.endpoint, RecognizerEndpoint)
+    assert [asked["language"] for asked in it.endpoint.asked] == ["hi-IN", "hi-IN"]
 
 
 @PROTOCOLS
@@ -329,6 +348,30 @@ async def test_a_recogniser_that_stalls_harms_no_call(tmp_path: Path) -> None:
             assert (await it.world.ended(20.0)).status.value == "completed"
             stalled.released.set()
             await stalled.stop()
+
+
+async def test_an_end_does_not_wait_for_a_recogniser_that_stalls() -> None:
+    silent = await asyncio.start_server(lambda reader, writer: None, "127.0.0.1", 0)
+    async with Stalled().running() as stalled, silent:
+        # One neither answers the handshake, the other neither reads nor closes.
+        ports = (silent.sockets[0].getsockname()[1], stalled.port)
+        urls = [f"ws://127.0.0.1:{port}/v1/listen" for port in ports]
+        recognizers = [Recognizer(RecognizerServer(url, "nova-3", connect_timeout_s=30.0)) for url in urls]
+        began = [made.start("en-IN", 8000, print, print) for made in recognizers]
+        assert await eventually(lambda: stalled.accepted == 1)
+        ended = [asyncio.Event() for _ in began]
+        asked_s = asyncio.get_running_loop().time()
+        for recognition, event in zip(began, ended, strict=True):
+            recognition.feed(bytes(160_000))
+            recognition.finish(event.set)
+        await asyncio.gather(*(event.wait() for event in ended), *(item.task for item in began))
+        took_s = asyncio.get_running_loop().time() - asked_s
+        assert 1.5 < took_s < 3.0
+        assert [made.outcomes["unreachable"] for made in recognizers] == [0, 0]
+        for made in recognizers:
+            await made.close()
+        stalled.released.set()
+        await stalled.stop()
 
 
 async def test_a_flood_of_sentences_is_cut_to_the_rate_of_speech(tmp_path: Path) -> None:

@@ -280,7 +280,7 @@ async def test_a_server_that_fails_again_and_again_is_left_alone(
         assert [body["input"] for body in endpoint.asked] == ["one", "two", "three"]
         assert espeak.spoken == ["one", "two", "three", "four", "five"]
         assert outcomes(synthesizer, **{outcome: 3}, skipped=2)
-        assert synthesizer.changes == {"open": 1, "half_open": 0, "closed": 0}
+        assert synthesizer.breaker.changes == {"open": 1, "half_open": 0, "closed": 0}
     assert caplog.text.count("the speech server fails: espeak-ng speaks for 60.0 s") == 1
     assert caplog.text.count("a text is spoken by espeak-ng") == 3
 
@@ -312,7 +312,7 @@ async def test_one_text_tries_the_server_and_its_answer_ends_the_pause(
             assert says(await joined(synthesizer, "seven"), VOICE_HZ["alloy"])
         assert espeak.spoken == ["one", "two", "three", "four", "six"]
         assert outcomes(synthesizer, refused=4, skipped=1, spoken=2)
-        assert synthesizer.changes == {"open": 2, "half_open": 2, "closed": 1}
+        assert synthesizer.breaker.changes == {"open": 2, "half_open": 2, "closed": 1}
     assert caplog.text.count("the speech server is tried by one text") == 2
     assert caplog.text.count("the speech server works again") == 1
 

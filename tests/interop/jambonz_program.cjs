@@ -22,7 +22,7 @@ const oldSockets = packages('@jambonz/node-client-ws');
 const sdkSockets = packages('@jambonz/sdk/websocket');
 
 const PATIENCE_MS = 30000;
-const ECHO = '+919800000001', BUSY = '+919800000003', LISTENS = '+919800000009';
+const ECHO = '+919800000001', BUSY = '+919800000003', LISTENS = '+919800000009', CHANNEL = '+918001100000';
 const told = [];
 let origin;
 
@@ -53,7 +53,12 @@ function answer(kind, route, body) {
       assert.strictEqual(body.reason, 'dtmfDetected');
       assert.strictEqual(body.digits, '2');
       app.dial({ target: [{ type: 'phone', number: BUSY }], answerOnBridge: true, actionHook: `/${kind}/dialled` });
+      app.message({ to: ECHO, from: CHANNEL, text: 'We have missed you.', actionHook: `/${kind}/messaged` });
       return app.say({ text: 'Nobody is there.' }).hangup();
+    case 'messaged':
+      assert.strictEqual(body.message_status, 'success');
+      assert.match(body.message_sid, /^[0-9a-f-]{36}$/);
+      return null;
     case 'dialled':
       assert.strictEqual(body.dial_call_status, 'busy');
       assert.strictEqual(body.dial_sip_status, 486);
@@ -162,7 +167,9 @@ async function leads(kind) {
   assert.strictEqual(first.body.to, number);
   const callSid = first.body.call_sid;
   await eventually(() => statusesOf(callSid).includes('completed'), 'its end');
-  assert(told.some((item) => item.kind === kind && item.route === 'dialled'), 'the party was dialled');
+  for (const route of ['dialled', 'messaged']) {
+    assert(told.some((item) => item.kind === kind && item.route === route), `the hook ${route} was asked`);
+  }
   assert.strictEqual(statusesOf(callSid)[0], 'trying');
   assert(statusesOf(callSid).includes('in-progress'));
 }

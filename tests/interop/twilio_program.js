@@ -11,6 +11,7 @@ const http = require("node:http");
 const twilio = require("twilio");
 
 const PATIENCE_MS = 30000;
+const RINGS = "+919800000004";
 const WAIT = "<Response><Pause length='60'/></Response>";
 const DAY_MS = 86400000;
 
@@ -75,6 +76,11 @@ async function placeAndChange(client, shop, from, to) {
   const told = shop.forms["/status"].map(({ form }) => [form.SequenceNumber, form.CallStatus]);
   assert.deepEqual(told.sort(), [["0", "initiated"], ["1", "ringing"], ["2", "in-progress"], ["3", "completed"]]);
   assert.ok([...shop.forms["/status"], asked].every(({ signature }) => signature));
+
+  const unanswered = await client.calls.create({ to: RINGS, from, twiml: WAIT });
+  await eventually(async () => (await client.calls(unanswered.sid).fetch()).status === "ringing");
+  await client.calls(unanswered.sid).update({ status: "canceled" });
+  await eventually(async () => (await client.calls(unanswered.sid).fetch()).status === "canceled");
 
   const other = await client.calls.create({ to, from, twiml: WAIT });
   await eventually(async () => (await client.calls(other.sid).fetch()).status === "in-progress");

@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 PATIENCE_S = 30.0
+RINGS = "+919800000004"
 WAIT = "<Response><Pause length='60'/></Response>"
 _pause = threading.Event()
 
@@ -75,6 +76,11 @@ def place_and_change(client: Any, shop: str, caller: str, callee: str) -> str:
     told = {form["SequenceNumber"][0]: form["CallStatus"][0] for form in Shop.statuses}
     assert told == {"0": "initiated", "1": "ringing", "2": "in-progress", "3": "completed"}
     assert {form["CallSid"][0] for form in Shop.statuses} == {call.sid}
+
+    unanswered = client.calls.create(to=RINGS, from_=caller, twiml=WAIT)
+    eventually(lambda: unanswered.fetch().status == "ringing")
+    unanswered.update(status="canceled")
+    eventually(lambda: unanswered.fetch().status == "canceled")
 
     other = client.calls.create(to=callee, from_=caller, twiml=WAIT)
     eventually(lambda: other.fetch().status == "in-progress")

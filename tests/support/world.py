@@ -15,6 +15,7 @@ from callcontrol.calls.aio.service import CallControl
 from callcontrol.calls.charges import Rates
 from callcontrol.calls.requests import CreateCall, StreamRequest
 from callcontrol.models import Binding, CallRecord, TranscriptSegment
+from callcontrol.tools.aio.call_messages import CallMessages
 from media.aio import MediaEngine
 from media.aio.recognizer import Recognizer
 from media.audio.speech import Synthesizer
@@ -54,6 +55,7 @@ class World:
         places: MemoryPlaces | None = None,
         conferences: ConferenceOwners | None = None,
         models: SpeechModels | None = None,
+        messages: CallMessages | None = None,
         **settings: Any,
     ) -> None:
         self.directory = MemoryDirectory()
@@ -87,7 +89,9 @@ class World:
                 routes=self.directory,
                 destinations=destinations,
                 refresh=_unchanged,
-                features=call_features(control_settings, self.directory, destinations, _unchanged),
+                features=call_features(
+                    control_settings, self.directory, destinations, _unchanged, messages=messages
+                ),
                 speech=speech,
                 recognizer=recognizer,
                 places=places,

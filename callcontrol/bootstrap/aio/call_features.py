@@ -10,6 +10,7 @@ from callcontrol.bootstrap.products import PRODUCTS, STEPS
 from callcontrol.calls.aio.context import ActiveCall, CallControlSettings, CallFeatures
 from callcontrol.calls.effects import Effect
 from callcontrol.calls.effects.instructions import AskWebhook, StopAsking
+from callcontrol.calls.steps.send_message import SendChatMessage
 from callcontrol.directory.directory import Directory
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.instructions.aio import InstructionClient
@@ -17,6 +18,7 @@ from callcontrol.instructions.verbs import VerbRules
 from callcontrol.masking.aio.routing import MaskedRouter
 from callcontrol.masking.calls import PRODUCT as MASKED
 from callcontrol.masking.steps.route_by_caller import RouteCaller
+from callcontrol.tools.aio.call_messages import CallMessages
 from media.audio import PromptLibrary
 
 __all__ = ["call_features", "secrets_now", "verb_rules_of"]
@@ -39,8 +41,13 @@ def call_features(
     destinations: Destinations,
     refresh: Callable[[], Awaitable[None]],
     masked_routes: MaskedRouter | None = None,
+    messages: CallMessages | None = None,
 ) -> CallFeatures:
-    """Build the features that calls with these settings use; no masked number is called without routes."""
+    """
+    Build the features that calls with these settings use.
+
+    No masked number is called without ``masked_routes``, and no verb sends a message without ``messages``.
+    """
     rules = verb_rules_of(settings, destinations)
     instructions = InstructionClient(destinations, rules, partial(secrets_now, routes))
     effects: dict[type[Effect], Callable[[ActiveCall, Any], None]] = {
@@ -51,6 +58,8 @@ def call_features(
     if masked_routes is not None:
         effects[RouteCaller] = masked_routes.perform
         prepare[MASKED] = masked_routes.prepare
+    if messages is not None:
+        effects[SendChatMessage] = messages.perform
     requests = CallRequests(routes, refresh, rules)
     return CallFeatures(
         products=PRODUCTS,

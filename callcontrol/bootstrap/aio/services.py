@@ -81,6 +81,7 @@ from callcontrol.recordings.aio.uploads import Uploader, UploadQueue
 from callcontrol.recordings.objects import ObjectStore
 from callcontrol.secrets.aio import KEY_FILE, SecretBox, key_file
 from callcontrol.tools.aio.builtin import call_tools, messaging_tools, wallet_tools
+from callcontrol.tools.aio.call_messages import CallMessages
 from callcontrol.tools.aio.registry import tool_names
 from callcontrol.tools.aio.service import AccountModels, Toolbox
 from callcontrol.trunks.aio.places import TrunkPlaces
@@ -432,7 +433,12 @@ class Services:
                 routes=directory,
                 destinations=storage.destinations,
                 features=call_features(
-                    settings.calls, directory, storage.destinations, storage.refresh, self.masked_routes
+                    settings.calls,
+                    directory,
+                    storage.destinations,
+                    storage.refresh,
+                    self.masked_routes,
+                    CallMessages(lambda: self.tools.service, self._channel_number),
                 ),
                 refresh=storage.refresh,
                 gate=self.gate,
@@ -524,6 +530,9 @@ class Services:
         )
         storage.housekeeper.also(self.recordings.sweep)
         storage.housekeeper.also(self.tools.usage.forget)
+
+    async def _channel_number(self, account_sid: str) -> str:
+        return (await self.channels.of(account_sid)).number
 
     async def start(self) -> None:
         """Start uploads, renewals, messaging and templates; `calls` are started before."""

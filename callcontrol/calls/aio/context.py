@@ -211,6 +211,8 @@ class ActiveCall:
     """Trunks of the legs, on which each leg counts until its media is closed."""
     caller: Caller | None = None
     """Caller of an inbound call, for steps that pass its number through."""
+    messages_sent: int = 0
+    """Chat messages that its verbs have sent, accepted or not."""
 
     def takes_info(self, leg: LegId) -> bool:
         """Return True for a leg whose trunk takes digits in INFO."""

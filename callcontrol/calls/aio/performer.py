@@ -36,6 +36,7 @@ from callcontrol.calls.product import ProductPolicy
 from callcontrol.calls.recording import READY
 from callcontrol.calls.records.call_info import info_body, transcript_info
 from callcontrol.calls.records.journal import EntryKind, JournalEntry
+from callcontrol.calls.steps.send_message import SendChatMessage
 from callcontrol.calls.transcription import SENTENCE_EVENT
 from callcontrol.errors import (
     DomainError,
@@ -444,6 +445,7 @@ STEPS_OF_EFFECTS: Final[Mapping[type[Effect], Callable[[Any], tuple[str, Mapping
         "ask",
         {"url": effect.url, "method": effect.method, "event": effect.event},
     ),
+    SendChatMessage: lambda effect: ("message", {"to": effect.to}),
     signalling.DialLeg: lambda effect: ("dial", {"leg": effect.leg}),
     media.MuteLeg: lambda effect: (
         "mute" if effect.says or effect.hears else "unmute",

@@ -28,6 +28,9 @@ It is also the fact of a request after ``gather`` with that language, which is s
 COMPLETION_REASON: Final = "completion_reason"
 """Fact of a request after a speech model: how its session has ended."""
 
+MESSAGE_STATUS: Final = "message_status"
+"""Fact of a request after a message: ``accepted`` or ``failed``; others have its id and its error."""
+
 MIN_DIGITS: Final = "min_digits"
 """Fact of a request after ``gather``: fewer digits count as none. It is not sent itself."""
 
@@ -146,9 +149,10 @@ def _plain(value: Any) -> Any:
 
 def _results(facts: Mapping[str, Fact]) -> dict[str, Any]:
     """The results of the last verb."""
+    told = {name: read(facts[name]) for name, read in _FACTS.items() if facts.get(name) is not None}
     if "digits" in facts:
-        return _gathered(facts)
-    return {name: read(facts[name]) for name, read in _FACTS.items() if facts.get(name) is not None}
+        return {**_gathered(facts), **told}
+    return {**_messaged(facts), **told} if MESSAGE_STATUS in facts else told
 
 
 def _gathered(facts: Mapping[str, Fact]) -> dict[str, Any]:
@@ -158,6 +162,15 @@ def _gathered(facts: Mapping[str, Fact]) -> dict[str, Any]:
     digits = str(facts["digits"] or "")
     enough = len(digits) >= int(facts.get(MIN_DIGITS) or 1) or facts.get("finished_on_key") is not None
     return {"reason": "dtmfDetected", "digits": digits} if digits and enough else {"reason": "timeout"}
+
+
+def _messaged(facts: Mapping[str, Fact]) -> dict[str, Any]:
+    """The result of a message, whose identifier jambonz always sends."""
+    told = {"message_sid": facts.get("message_id") or ""}
+    if facts[MESSAGE_STATUS] == "accepted":
+        return {**told, "message_status": "success"}
+    status = _FAILED_MESSAGES.get(str(facts.get("message_error_code")), "failure")
+    return {**told, "message_status": status, "message_failure_reason": facts.get("message_error") or ""}
 
 
 def _speech(facts: Mapping[str, Fact]) -> dict[str, Any]:
@@ -170,6 +183,11 @@ def _speech(facts: Mapping[str, Fact]) -> dict[str, Any]:
     }
 
 
+_FAILED_MESSAGES: Final = {
+    "CHANNEL_NOT_CONFIGURED": "no carriers",
+    **dict.fromkeys(("SERVICE_UNAVAILABLE", "TOOL_TIMED_OUT", "NETWORK_UNAVAILABLE"), "system error"),
+}
+"""By the code of an error, jambonz's status of the message; that of others is ``failure``."""
 _FACTS: Final[Mapping[str, Callable[[Fact], Fact]]] = {
     "dial_call_status": lambda status: "no-answer" if status == "canceled" else status,
     "dial_sip_status": lambda status: status,

@@ -57,20 +57,15 @@ def _tool_names(value: Any) -> object:
     """
     if not isinstance(value, list):
         raise ValueError("must be a list of tools")
-    names: list[object] = []
-    for tool in value:
-        if (
-            not isinstance(tool, Mapping)
-            or set(tool) - {"type", "name"}
-            or tool.get("type")
-            not in (
-                None,
-                "function",
-            )
-        ):
-            raise ValueError("must be a list of {name}: tools of the call, or registered ones of the account")
-        names.append(tool.get("name"))
-    return names
+    if not all(_is_tool_name(tool) for tool in value):
+        raise ValueError("must be a list of {name}: tools of the call, or registered ones of the account")
+    return [tool.get("name") for tool in value]
+
+
+def _is_tool_name(tool: object) -> bool:
+    if not isinstance(tool, Mapping) or not tool.keys() <= {"type", "name"}:
+        return False
+    return tool.get("type") in (None, "function")
 
 
 def _google_tools(value: Any) -> object:

@@ -175,6 +175,7 @@ HANGUP: Final[FieldTable] = {"headers": ("", _empty)}
 TAG: Final[FieldTable] = {"data": ("data", _as_is)}
 DTMF: Final[FieldTable] = {"dtmf": ("digits", _as_is)}
 DECLINE: Final[FieldTable] = {"status": ("status", _as_is), "headers": ("", _empty)}
+MESSAGE: Final[FieldTable] = {name: (name, _as_is) for name in ("to", "from", "text")}
 REFER: Final[FieldTable] = {"headers": ("headers", _as_is)}
 CONFIG: Final[FieldTable] = {
     name: ("", _NEVER) for name in ("notifyEvents", "notifySttLatency", "autoStreamTts", "earlyMedia")
@@ -221,7 +222,6 @@ REFUSED: Final[Mapping[str, str]] = {
     "alert": "is not available: a waiting caller hears ringing by itself",
     "sip:request": "is not available",
     "transfer": "is not available; use sip:refer, or dial",
-    "message": "is not available; send messages by the messaging API",
     "record": "is not available; use the field record of config",
 }
 """Verbs of jambonz that are refused, and why."""

@@ -326,6 +326,11 @@ class _Translation:
         found = self.fields(path, "dtmf", given, tables.DTMF)
         self.add(path, {"verb": "send_digits", **found}, {"digits": "dtmf"})
 
+    def message(self, path: str, given: dict[str, Any]) -> None:
+        """Translate ``message``: a text on the chat network of the account's channel."""
+        hook = self.hook(path, given)
+        self.add(path, {"verb": "message", **hook, **self.fields(path, "message", given, tables.MESSAGE)})
+
     def tag(self, path: str, given: dict[str, Any]) -> None:
         """Translate ``tag``."""
         self.add(path, {"verb": "tag", **self.fields(path, "tag", given, tables.TAG)})
@@ -422,6 +427,7 @@ _VERBS: Final[Mapping[str, Callable[[_Translation, str, dict[str, Any]], None]]]
     "gather": _Translation.gather,
     "hangup": _Translation.hangup,
     "listen": _Translation.listen,
+    "message": _Translation.message,
     "pause": _Translation.pause,
     "play": _Translation.play,
     "redirect": _Translation.redirect,

@@ -13,6 +13,7 @@ from callcontrol.calls.plan import (
     Gather,
     RecordingAction,
     RequestInstructions,
+    SendMessage,
     Step,
     TransferParty,
 )
@@ -67,6 +68,8 @@ def _before(step: Step, rest: tuple[Step, ...]) -> Step:
         case Gather(action=RequestInstructions() as action) | Dial(action=RequestInstructions() as action):
             return replace(step, action=replace(action, otherwise=rest))
         case TransferParty(action=RequestInstructions() as action):
+            return replace(step, action=replace(action, otherwise=rest))
+        case SendMessage(action=RequestInstructions() as action):
             return replace(step, action=replace(action, otherwise=rest))
     return step
 

@@ -8,6 +8,7 @@ a translation into these objects.
 
 from callcontrol.instructions.verbs.dialling import header_errors
 from callcontrol.instructions.verbs.reader import (
+    MAX_MESSAGE_CHARS,
     MAX_VERBS,
     NO_REJECT,
     REJECT_STATUSES,
@@ -21,6 +22,7 @@ from callcontrol.instructions.verbs.reader import (
 from callcontrol.instructions.verbs.values import VerbRules, VerbValues, WebhookDefaults
 
 __all__ = [
+    "MAX_MESSAGE_CHARS",
     "MAX_VERBS",
     "NO_REJECT",
     "REJECT_STATUSES",

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import phonenumbers
 
-from callcontrol.calls.plan import Answer, Hangup, Reject, SendDtmf, Step
+from callcontrol.calls.plan import MESSAGED_EVENT, Answer, Hangup, Reject, SendDtmf, SendMessage, Step
 from callcontrol.egress.url_policy import check_url
 from callcontrol.errors import FieldError
 from callcontrol.instructions.verbs.dialling import (
@@ -38,6 +38,7 @@ from callcontrol.instructions.verbs.values import VerbRules, VerbValues
 MAX_VERBS: Final = 50
 NO_REJECT: Final = "reject is for a caller who is not answered yet; use hangup"
 """Error of ``reject`` in a call that was placed, or answered."""
+MAX_MESSAGE_CHARS: Final = 4096
 REJECT_STATUSES: Final = (403, 404, 408, 410, 480, 484, 486, 488, 500, 502, 503, 504, 600, 603, 604, 606)
 
 _MAX_DIGITS: Final = 64
@@ -129,6 +130,19 @@ def read_reject(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Seque
     return [Reject(int(status))]
 
 
+def read_message(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Step]:
+    """Read the verb that sends a chat message; opt-outs and the channel are looked at when it is sent."""
+    count = len(values.errors)
+    to, from_ = values.number(f"{path}.to", verb.get("to")), None
+    if verb.get("from") is not None:
+        from_ = values.number(f"{path}.from", verb["from"])
+    text = verb.get("text")
+    if not isinstance(text, str) or not text.strip() or len(text) > MAX_MESSAGE_CHARS:
+        values.wrong(f"{path}.text", f"must be a text of 1 to {MAX_MESSAGE_CHARS} characters")
+    step = SendMessage(to or "", str(text), from_, values.action(path, verb, MESSAGED_EVENT))
+    return [step] if len(values.errors) == count else []
+
+
 def read_send_digits(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequence[Step]:
     """Read the verb that sends digits to the party."""
     return digit_steps(values, f"{path}.digits", verb.get("digits"))
@@ -156,6 +170,7 @@ VERBS: Final[VerbTable] = {
     "conference": (CONFERENCE_FIELDS, read_conference),
     "stream": (STREAM_FIELDS, read_stream),
     "model": (MODEL_FIELDS, read_model),
+    "message": (frozenset({"to", "from", "text", "action_url", "action_method"}), read_message),
     "send_digits": (frozenset({"digits"}), read_send_digits),
     "redirect": (frozenset({"url", "method"}), read_redirect),
     "reject": (frozenset({"status"}), read_reject),

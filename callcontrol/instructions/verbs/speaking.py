@@ -17,6 +17,7 @@ from callcontrol.calls.plan import (
 from callcontrol.egress.url_policy import WEB_SCHEMES
 from callcontrol.instructions.verbs.values import VerbValues
 from media.audio import SpeechError
+from media.audio.recognition import LANGUAGE_TAG
 from media.audio.speech import speech_text
 
 Prompt = Play | Say | Pause
@@ -28,8 +29,6 @@ _MAX_LOOPS: Final = 100
 _MAX_PROMPTS: Final = 20
 _MAX_WAIT_S: Final = 60.0
 _INPUTS: Final = ("digits", "speech")
-HEARD_LANGUAGE: Final = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,3}")
-"""Tag of a language that speech is recognised in."""
 _VOICE: Final = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 _KEYS: Final = frozenset("0123456789*#")
 
@@ -159,7 +158,7 @@ def heard_language(values: VerbValues, path: str, given: object) -> str:
     """Read the language of what is to be recognised."""
     if given is None:
         return USUAL_LANGUAGE
-    if not isinstance(given, str) or not HEARD_LANGUAGE.fullmatch(given):
+    if not isinstance(given, str) or not LANGUAGE_TAG.fullmatch(given):
         values.wrong(f"{path}.language", "must be a language such as en-IN or hi")
     return str(given)
 

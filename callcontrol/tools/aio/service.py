@@ -279,7 +279,7 @@ class AccountModels:
 
     async def describe(self, account_sid: str, names: Sequence[str]) -> Sequence[ModelTool]:
         """Return the enabled tools among ``names``."""
-        listed = await self._tools().list(_principal(account_sid))
+        listed = await self._tools().list(call_principal(account_sid))
         return [
             ModelTool(tool.name, tool.description, tool.input_schema) for tool in listed if tool.name in names
         ]
@@ -290,9 +290,10 @@ class AccountModels:
 
         The session has checked that the customer allows this tool.
         """
-        result = await self._tools().execute(_principal(account_sid), name, arguments)
+        result = await self._tools().execute(call_principal(account_sid), name, arguments)
         return result.text
 
 
-def _principal(account_sid: str) -> Principal:
+def call_principal(account_sid: str) -> Principal:
+    """Return who uses a tool in a call of an account, for which no key was shown."""
     return Principal(account_sid, _MODEL_KEY_ID, "tools", frozenset({"tools"}))

@@ -109,6 +109,7 @@ async def test_what_is_asked_of_a_call(
             {"transcribe.action", "transcribe.language"},
         ),
         ({"transcribe": {"language": "hi-IN"}}, {"transcribe.action"}),
+        ({"transcribe": {"action": "stop", "language": "hi-IN"}}, {"transcribe.language"}),
         ({"transcribe": True}, {"transcribe"}),
         ({"dtmf": {"digits": "x", "party": "z"}}, {"dtmf.digits", "dtmf.party"}),
         ({"transfer": {"timeout": 1}}, {"transfer.to", "transfer.timeout"}),

@@ -84,6 +84,9 @@ def test_fields_that_are_given_change_and_a_new_target_leaves_the_former_behind(
     assert moved.binding.status_webhook_url == "https://x.example/"
     quiet = changed_application(moved, {"status_webhook_url": None, "record_all_calls": True}, LATER)
     assert quiet.binding.status_webhook_url is None and quiet.record_all_calls
+    heard = changed_application(first, {"transcribe": True, "transcription_language": "hi-IN"}, LATER)
+    elsewhere = changed_application(heard, {"target": "forward", "forward_to": CALLEE}, LATER)
+    assert (elsewhere.binding.transcribe, elsewhere.binding.transcription_language) == (True, "hi-IN")
     assert wrong_fields({"target": "forward"}, first) == ["forward_to"]
     assert wrong_fields({"forward_to": CALLEE, "app_sid": "mine"}, first) == ["app_sid", "forward_to"]
 
@@ -140,6 +143,17 @@ def test_a_call_in_goes_by_the_application() -> None:
 
 def request(**changes: Any) -> CreateCall:
     return CreateCall(**{"from_": OWN_NUMBER, "to": CALLEE, "app_sid": "app-1", **changes})
+
+
+@pytest.mark.parametrize(
+    ("given", "language"),
+    [({}, "hi-IN"), ({"transcribe": True}, "en-IN"), ({"webhook_url": "https://x"}, "hi-IN")],
+)
+def test_a_placed_call_is_transcribed_if_it_or_its_application_is(given: Any, language: str) -> None:
+    application = make({**FORWARD, "transcribe": True, "transcription_language": "hi-IN"})
+    asked = applied(request(**given), application)
+    assert (asked.transcribe, asked.transcription_language) == (True, language)
+    assert not applied(request(**given), make(FORWARD)).transcribe or given.get("transcribe")
 
 
 def steps(asked: CreateCall) -> Any:

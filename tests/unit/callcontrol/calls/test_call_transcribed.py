@@ -9,6 +9,7 @@ from callcontrol.calls.effects.records import Save, Transcribe
 from callcontrol.calls.events.commands import HangupRequested, TranscriptionRequested
 from callcontrol.calls.events.legs import LegEnded
 from callcontrol.calls.events.media import SentenceHeard, TranscriptionEnded
+from callcontrol.calls.hangup_cause import NORMAL_CLEARING
 from callcontrol.calls.live import control
 from callcontrol.calls.plan import ChangeTranscription, Pause
 from callcontrol.calls.product import ProductPolicy
@@ -176,3 +177,9 @@ def test_a_step_that_waits_lasts_as_long_as_the_call() -> None:
 def test_a_plan_that_asks_for_it_is_transcribed_from_the_answer() -> None:
     drive = placed(Pause(5), transcribe="hi-IN")
     assert drive.done(TranscribeLeg) == [TranscribeLeg(A, 1, "hi-IN")]
+
+
+def test_a_call_that_is_not_transcribed_has_nothing_of_it() -> None:
+    drive = bridged()
+    drive.feed(HangupRequested("api", NORMAL_CLEARING))
+    assert drive.machine.finished and "transcription" not in vars(drive.machine)

@@ -82,6 +82,26 @@ def test_a_forwarded_number() -> None:
     assert made.account.account_sid == ACCOUNT_SID
 
 
+@pytest.mark.parametrize(
+    ("fields", "language"),
+    [
+        ({}, None),
+        ({"transcribe": False, "transcription_language": "hi-IN"}, None),
+        ({"transcribe": True}, "en-IN"),
+        ({"transcribe": True, "transcription_language": "hi-IN"}, "hi-IN"),
+    ],
+)
+@pytest.mark.parametrize(
+    "target",
+    [{"target": "forward", "forward_to": CALLEE}, {"target": "webhook", "webhook_url": "https://x/"}],
+)
+def test_a_number_whose_calls_are_transcribed(
+    target: dict[str, Any], fields: dict[str, Any], language: str | None
+) -> None:
+    made = arrival(directory(Binding(**target, **fields)))
+    assert made.plan is not None and made.plan.transcribe == language
+
+
 def test_a_forwarded_number_that_shows_its_own() -> None:
     made = arrival(directory(Binding("forward", forward_to="9876543210", caller_id=OWN_NUMBER)))
     assert made.plan is not None

@@ -21,6 +21,7 @@ from callcontrol.calls.plan import (
     RequestInstructions,
     Say,
     SendDtmf,
+    SendMessage,
     Step,
     Stream,
 )
@@ -151,6 +152,7 @@ def test_the_verbs_that_speak_and_listen_become_their_steps() -> None:
                 "action_url": "/keys",
             },
             {"verb": "record", "max_length": 30, "silence_timeout": 2, "beep": False},
+            {"verb": "message", "to": "98111 11111", "text": "Hello", "action_url": "/sent"},
             {"verb": "conference", "name": "Desk", "muted": True, "max_participants": 3, "action_url": "/on"},
         ]
     ) == [
@@ -162,6 +164,11 @@ def test_the_verbs_that_speak_and_listen_become_their_steps() -> None:
             action=RequestInstructions("https://customer.example/keys", event="call.gathered"),
         ),
         RecordMessage(30.0, 2.0, beep=False),
+        SendMessage(
+            "+919811111111",
+            "Hello",
+            action=RequestInstructions("https://customer.example/sent", event="call.messaged"),
+        ),
         JoinConference("Desk", muted=True, max_members=3),
         RequestInstructions("https://customer.example/on", event="call.dialled"),
     ]

@@ -24,6 +24,7 @@ from callcontrol.calls.plan import (
     RequestInstructions,
     Say,
     SendDtmf,
+    SendMessage,
     Step,
     Stream,
     TransferParty,
@@ -60,6 +61,7 @@ def hook(event: str, url: str = AFTER, method: Any = "POST", **facts: int | str)
     return RequestInstructions(url, method, event, format="jambonz", facts=tuple(facts.items()))
 
 
+MESSAGE = {"verb": "message", "to": CALLEE, "from": OWN_NUMBER, "text": "Your order."}
 SPEAK = {"vendor": "google", "language": "hi-IN", "voice": "hi-IN-Wavenet-A"}
 
 
@@ -106,6 +108,10 @@ SPEAK = {"vendor": "google", "language": "hi-IN", "voice": "hi-IN-Wavenet-A"}
         (
             {"verb": "config", "recognizer": {"vendor": "google", "language": "hi-IN"}},
             [Annotate({HEARD_LANGUAGE: "hi-IN"})],
+        ),
+        (
+            {**MESSAGE, "media": None, "actionHook": "/after"},
+            [SendMessage(CALLEE, "Your order.", OWN_NUMBER, hook("call.messaged"))],
         ),
     ],
 )
@@ -331,7 +337,17 @@ def test_an_answer_without_verbs_has_no_instructions(kind: str, body: bytes) -> 
         ({"verb": "transcribe", "transcriptionHook": "/a", "translate": {}}, "translate"),
         ({"verb": "config", "transcribe": {"enable": True}}, "transcribe.transcriptionHook"),
         ({"verb": "config", "transcribe": {"enable": 1, "transcriptionHook": "/a"}}, "transcribe"),
-        ({"verb": "message", "to": CALLEE, "from": OWN_NUMBER}, "verb"),
+        ({"verb": "message", "to": CALLEE, "from": OWN_NUMBER}, "text"),
+        ({"verb": "message", "to": "12", "from": OWN_NUMBER, "text": "a"}, "to"),
+        ({"verb": "message", "from": OWN_NUMBER, "text": "a"}, "to"),
+        ({**MESSAGE, "from": "agent"}, "from"),
+        ({**MESSAGE, "text": " "}, "text"),
+        ({**MESSAGE, "text": ["a"]}, "text"),
+        ({**MESSAGE, "media": "https://a.example/1.png"}, "media"),
+        ({**MESSAGE, "carrier": "a"}, "carrier"),
+        ({**MESSAGE, "account_sid": "a"}, "account_sid"),
+        ({**MESSAGE, "message_sid": "a"}, "message_sid"),
+        ({**MESSAGE, "actionHook": "https://forbidden.example/x"}, "actionHook"),
         ({"verb": "sing"}, "verb"),
         ({"verb": 5}, "verb"),
         ("hangup", "verb"),

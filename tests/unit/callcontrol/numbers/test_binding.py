@@ -220,6 +220,11 @@ def test_a_binding_gets_its_defaults() -> None:
             {"webhook_url", "timeout", "status_webhook_url"},
         ),
         ({"target": "missed_call", "timeout_s": 61, "record": True}, {"timeout", "record"}),
+        ({"target": "missed_call", "transcribe": True}, {"transcribe"}),
+        (
+            {"target": "forward", "forward_to": "+919800000001", "transcription_language": "a b"},
+            {"transcription_language"},
+        ),
         ({"target": "missed_call", "timeout_s": 4, "forward_to": "+919800000001"}, {"timeout", "forward_to"}),
     ],
 )
@@ -270,6 +275,7 @@ def test_a_masking_number_speaks_one_of_the_languages(given: str | None, kept: s
     ("fields", "wrong"),
     [
         ({"language": "fr"}, {"language"}),
+        ({"transcribe": True, "transcription_language": "?"}, {"transcribe", "transcription_language"}),
         ({"record": True, "status_webhook_url": "https://a.example/"}, {"record", "status_webhook_url"}),
     ],
 )

@@ -34,6 +34,8 @@ class CreateApplicationFields(TypedDict):
     agent_id: NotRequired[str | None]
     workspace_id: NotRequired[str | None]
     record_all_calls: NotRequired[bool]
+    transcribe: NotRequired[bool | None]
+    transcription_language: NotRequired[str | None]
     model: NotRequired[shared.ModelFields | None]
 
 
@@ -72,4 +74,6 @@ class UpdateApplicationFields(TypedDict):
     agent_id: NotRequired[str | None]
     workspace_id: NotRequired[str | None]
     record_all_calls: NotRequired[bool]
+    transcribe: NotRequired[bool | None]
+    transcription_language: NotRequired[str | None]
     model: NotRequired[shared.ModelFields | None]

@@ -102,7 +102,7 @@ class LiveTranscription(TypedDict):
     """
 
     action: Literal['start', 'stop']
-    language: NotRequired[str]
+    language: NotRequired[str | None]
 
 
 class LiveTransfer(TypedDict):
@@ -115,6 +115,19 @@ class LiveTransfer(TypedDict):
     caller_id: NotRequired[str | None]
     timeout: NotRequired[int]
     headers: NotRequired[dict[str, str]]
+
+
+Message = TypedDict(
+    'Message',
+    {
+        'verb': Literal['message'],
+        'to': str,
+        'from': NotRequired[str | None],
+        'text': str,
+        'action_url': NotRequired[str | None],
+        'action_method': NotRequired[Literal['POST', 'GET'] | None],
+    },
+)
 
 
 class Model(TypedDict):
@@ -346,5 +359,5 @@ class CreateCallFields(TypedDict):
     webhook_url: NotRequired[str | None]
     webhook_method: NotRequired[Literal['POST', 'GET']]
     webhook_format: NotRequired[Literal['json', 'form', 'jambonz']]
-    verbs: NotRequired[list[Answer | Play | Say | Pause | Gather | Record | Transcribe | Dial | Conference | Stream | Model | SendDigits | Redirect | Hangup] | None]
+    verbs: NotRequired[list[Answer | Play | Say | Pause | Gather | Record | Transcribe | Dial | Conference | Stream | Model | Message | SendDigits | Redirect | Hangup] | None]
     model: NotRequired[shared.ModelFields | None]

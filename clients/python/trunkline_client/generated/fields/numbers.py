@@ -75,6 +75,8 @@ class BindNumberFields(TypedDict):
     caller_id: NotRequired[str | None]
     timeout: NotRequired[int | None]
     record: NotRequired[bool | None]
+    transcribe: NotRequired[bool | None]
+    transcription_language: NotRequired[str | None]
     webhook_url: NotRequired[str | None]
     webhook_method: NotRequired[str | None]
     webhook_format: NotRequired[str | None]

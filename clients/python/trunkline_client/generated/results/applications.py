@@ -55,6 +55,8 @@ class Application(Result):
     caller_id: str | None
     timeout: int | None
     record_all_calls: bool
+    transcribe: bool | None
+    transcription_language: str | None
     model: ModelObject | None
     created_at: datetime
     updated_at: datetime

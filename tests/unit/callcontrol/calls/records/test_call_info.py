@@ -38,6 +38,12 @@ def results(*facts: tuple[str, Fact]) -> dict[str, Any]:
     return {name: value for name, value in told.items() if name not in call_info(record)}
 
 
+def refused(message_id: str | None, code: str) -> tuple[tuple[str, Fact], ...]:
+    """The facts of a message that was not accepted."""
+    error = (("message_error_code", code), ("message_error", "why"))
+    return (("message_status", "failed"), ("message_id", message_id), *error)
+
+
 def test_a_new_call_is_shown_with_its_caller_and_headers() -> None:
     record = make_ringing(sip={"headers": {"X-Campaign": "autumn"}}, sip_call_id="abc@carrier")
     told = request_info(record, (), caller_name="Anita", is_new=True)
@@ -103,6 +109,26 @@ def test_the_data_of_a_tag_are_in_every_request() -> None:
             {"refer_status": 202, "final_referred_call_status": 486},
         ),
         ((("failed_url", "https://a.example/"), ("unknown", 1)), {"failed_url": "https://a.example/"}),
+        (
+            (("digits", ""), ("failed_url", "https://a.example/")),
+            {"reason": "timeout", "failed_url": "https://a.example/"},
+        ),
+        (
+            (("message_status", "accepted"), ("message_id", "m-1"), ("message_error", None)),
+            {"message_sid": "m-1", "message_status": "success"},
+        ),
+        (
+            refused("m-1", "NOT_ON_NETWORK"),
+            {"message_sid": "m-1", "message_status": "failure", "message_failure_reason": "why"},
+        ),
+        (
+            refused(None, "CHANNEL_NOT_CONFIGURED"),
+            {"message_sid": "", "message_status": "no carriers", "message_failure_reason": "why"},
+        ),
+        (
+            refused(None, "SERVICE_UNAVAILABLE"),
+            {"message_sid": "", "message_status": "system error", "message_failure_reason": "why"},
+        ),
     ],
 )
 def test_the_results_of_a_verb_have_the_names_of_jambonz(

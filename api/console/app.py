@@ -181,19 +181,29 @@ class Console:
             raw = await read_body(request, (FORM,))
             fields = parse_form(raw) if raw else {}
             visit.form = {name: value for name, value in fields.items() if isinstance(value, str)}
-            if not page.public and visit.form.get("csrf") != visit.csrf:
+            wanted = visit.session_csrf if page.of_session else visit.csrf
+            if not page.public and visit.form.get("csrf") != wanted:
                 raise Forbidden("This form is not of your session any more; load the page again.")
-            if visit.operator is not None and visit.account_sid:
-                # Before it is done, so that nothing is done unrecorded.
-                await self.services.storage.operators.note(
-                    visit.operator, visit.account_sid, request.rel_url.raw_path
-                )
+        # Before it is done, so that nothing is done unrecorded.
+        recorded = await self._record(visit)
         try:
             return await page.handler(visit)
         except NodeUnreachable as elsewhere:
             if self.settings.forwarder is None:
                 raise
-            return await self.settings.forwarder.answer(request, elsewhere)
+            response = await self.settings.forwarder.answer(request, elsewhere)
+            if recorded is not None and response.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+                # The other node has recorded it, or refused it as this one would have.
+                await self.services.storage.operators.withdraw(recorded)
+            return response
+
+    async def _record(self, visit: Visit) -> int | None:
+        """Record a form that an operator has sent in an account; returns the entry's number, if it is one."""
+        page, operator = visit.page, visit.operator
+        if page.method != "POST" or page.of_session or operator is None or not visit.account_sid:
+            return None
+        path = visit.request.rel_url.raw_path
+        return await self.services.storage.operators.note(operator, visit.account_sid, path)
 
     def _admit(self, visit: Visit) -> None:
         """

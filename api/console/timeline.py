@@ -129,6 +129,7 @@ def _delivery(delivery: Delivery, begun: datetime) -> dict[str, Any]:
 def _attempt(attempt: Attempt, begun: datetime) -> dict[str, Any]:
     return {
         "at_ms": _ms(begun, attempt.at),
+        "number": attempt.number,
         "took_ms": attempt.took_ms,
         "status": attempt.status,
         "problem": attempt.problem,

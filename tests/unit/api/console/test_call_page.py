@@ -112,16 +112,16 @@ async def test_the_axis_has_the_journal_and_the_webhooks(person: Person, stage: 
 async def test_the_axis_has_each_attempt_with_its_answer(person: Person, stage: ApiStage) -> None:
     event = WebhookEvent("e", ACCOUNT, "call.answered", "https://a.example", b"{}", MOMENT, CALL_SID)
     log = [
-        Attempt(MOMENT + timedelta(seconds=1), 20, 500, "answered 500", "<script>", 8),
-        Attempt(MOMENT + timedelta(seconds=6), 30, 200, None, None, 70_000, False),
+        Attempt(MOMENT + timedelta(seconds=1), 1, 20, 500, "answered 500", "<script>", 8),
+        Attempt(MOMENT + timedelta(seconds=6), 3, 30, 200, None, None, 70_000, False),
     ]
     await stage.write(partial(deliveries.insert, rows=[deliveries.row_of(event)]))
-    done = Delivery(event, MOMENT, "delivered", 2, 200, None, MOMENT, log)
+    done = Delivery(event, MOMENT, "delivered", 3, 200, None, MOMENT, log)
     await stage.write(partial(deliveries.record_outcomes, rows=[deliveries.outcome_row(done)]))
     (hook,) = (await person.get(f"{PAGE}/call.json")).json()["webhooks"]
     assert [list(attempt.values()) for attempt in hook["log"]] == [
-        [1000, 20, 500, "answered 500", "<script>", 8, True],
-        [6000, 30, 200, None, None, 70_000, False],
+        [1000, 1, 20, 500, "answered 500", "<script>", 8, True],
+        [6000, 3, 30, 200, None, None, 70_000, False],
     ]
 
 

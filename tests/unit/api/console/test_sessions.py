@@ -21,7 +21,15 @@ from tests.support.api_facts import (
     REVOKED_KEY,
 )
 from tests.support.api_stage import ApiStage
-from tests.support.console_stage import OURS, Person, console_client, cookie_of, send_form, sign_in
+from tests.support.console_stage import (
+    OURS,
+    Person,
+    console_client,
+    cookie_of,
+    follow_link,
+    send_form,
+    sign_in,
+)
 from tests.unit.api.client import Client
 
 CALLS = "/console/calls"
@@ -77,10 +85,18 @@ async def test_sign_in_is_limited_in_rate(web: Client) -> None:
 
 async def test_a_link_signs_in_once(web: Client, stage: ApiStage) -> None:
     token = await stage.storage.console_sessions.make_link(KEY_ID)
-    first = await web.get(f"/console/sign-in?token={token}", key=None)
+    # Programs that show what a link leads to do not use it up.
+    for _ in range(2):
+        await web.request("HEAD", f"/console/sign-in?token={token}", key=None)
+        assert "Set-Cookie" not in (await web.get(f"/console/sign-in?token={token}", key=None)).headers
+    foreign = await send_form(
+        web, "/console/sign-in/link", {"token": token}, {"Sec-Fetch-Site": "cross-site"}
+    )
+    assert foreign.status == 403
+    first = await follow_link(web, token)
     assert first.status == 200
     assert (await Person(web, cookie_of(first)).get(CALLS)).status == 200
-    second = await web.get(f"/console/sign-in?token={token}", key=None)
+    second = await follow_link(web, token)
     assert second.status == 401
     assert "Set-Cookie" not in second.headers
 
@@ -89,12 +105,12 @@ async def test_a_link_ends_after_its_time_and_is_no_session(web: Client, stage: 
     token = await stage.storage.console_sessions.make_link(KEY_ID)
     assert (await Person(web, token).get(CALLS)).status == 303
     await move_back(stage, timedelta(minutes=10))
-    assert (await web.get(f"/console/sign-in?token={token}", key=None)).status == 401
+    assert (await follow_link(web, token)).status == 401
 
 
 async def test_a_link_of_a_revoked_key_opens_nothing(web: Client, stage: ApiStage) -> None:
     token = await stage.storage.console_sessions.make_link("revoked")
-    assert (await web.get(f"/console/sign-in?token={token}", key=None)).status == 401
+    assert (await follow_link(web, token)).status == 401
 
 
 async def test_only_hashes_are_stored(person: Person, stage: ApiStage) -> None:

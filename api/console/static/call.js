@@ -2,6 +2,7 @@
 import { listen } from "./events.js";
 import { draw, seconds } from "./ladder.js";
 import { Overview } from "./overview.js";
+import { QualityPlots } from "./quality.js";
 
 const LOAD_AGAIN_MS = 500;
 
@@ -16,6 +17,7 @@ export function follow(axis, { onData = () => {} } = {}) {
   let timer = null;
   let loading = false;
 
+  const quality = new QualityPlots(find("quality"), texts);
   const begin = () => data?.recording?.at_ms ?? 0;
   const overview = new Overview(find("overview"), texts, (ms) => {
     if (player.hidden) return;
@@ -26,6 +28,7 @@ export function follow(axis, { onData = () => {} } = {}) {
   function move() {
     const at = begin() + player.currentTime * 1000;
     overview.move(at);
+    quality.move(at);
     ladder?.move(at);
   }
 
@@ -76,6 +79,7 @@ export function follow(axis, { onData = () => {} } = {}) {
       await showRecording();
       notes();
       overview.show(data, wave);
+      quality.show(data);
       drawLadder();
       onData(data);
     } catch {

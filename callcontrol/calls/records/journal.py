@@ -1,15 +1,17 @@
 """
-Journal of recent calls: events, steps and streams of each call with their times, for troubleshooting.
+Journal of recent calls: events, steps and streams of each call with their times, and the quality of its legs
+over time, for troubleshooting.
 
 It is kept in memory like the SIP trace, for recent calls only.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
 from typing import Any, Final, Literal
 
+from callcontrol.calls.records.quality import LegHistory
 from callcontrol.ids import CallSid
 from sip.values import frozen
 
@@ -46,6 +48,7 @@ class CallJournal:
         self._max_entries = max_entries
         self._calls: OrderedDict[CallSid, list[JournalEntry]] = OrderedDict()
         self._dropped: dict[CallSid, int] = {}
+        self._histories: dict[CallSid, Sequence[LegHistory]] = {}
 
     def note(self, call_sid: CallSid, entry: JournalEntry) -> None:
         """Add an entry of a call."""
@@ -55,12 +58,22 @@ class CallJournal:
             if len(self._calls) > self._max_calls:
                 oldest, _ = self._calls.popitem(last=False)
                 self._dropped.pop(oldest, None)
+                self._histories.pop(oldest, None)
         if len(entries) < self._max_entries:
             entries.append(entry)
         else:
             self._dropped[call_sid] = self._dropped.get(call_sid, 0) + 1
         if self.watcher is not None:
             self.watcher(call_sid)
+
+    def keep_quality(self, call_sid: CallSid, histories: Sequence[LegHistory]) -> None:
+        """Keep the quality of the legs of a call that has ended, as long as its entries."""
+        if histories and call_sid in self._calls:
+            self._histories[call_sid] = histories
+
+    def quality_of(self, call_sid: CallSid) -> Sequence[LegHistory]:
+        """Quality of the legs of a call that has ended; empty when it is no longer kept."""
+        return self._histories.get(call_sid, ())
 
     def of(self, call_sid: CallSid) -> list[JournalEntry]:
         """Entries of a call in order; empty when they are no longer kept."""

@@ -43,6 +43,7 @@ from callcontrol.models import CallFilter
 
 if TYPE_CHECKING:
     from api.http.forward import Forwarder
+    from api.process.call_lines import CallLines
 
 __all__ = ["Console", "ConsoleSettings"]
 
@@ -66,6 +67,8 @@ class ConsoleSettings:
         shown: Settings of the server by name, as operators see them; no secrets.
         operators: Accounts whose keys see the page of the server; empty for the only account.
         scrape: Reads the metrics of the server in the format of Prometheus.
+        banned: Returns the banned SIP sources, each with the seconds left.
+        lines: Log lines of recent calls.
     """
 
     public_url: str
@@ -74,6 +77,8 @@ class ConsoleSettings:
     shown: Mapping[str, str] | None = None
     operators: frozenset[str] = frozenset()
     scrape: Callable[[], Awaitable[bytes]] | None = None
+    banned: Callable[[], Mapping[str, float]] = dict
+    lines: CallLines | None = None
 
 
 class Console:

@@ -66,6 +66,35 @@ def test_the_first_visit_leads_to_a_talking_call_in_three_clicks(
     assert (body["from"], body["to"], body["verbs"][0]["verb"]) == (number, SPEECH, "play")
 
 
+@pytest.mark.long("a call to a real browser")
+def test_the_first_call_may_be_to_the_browser_and_its_agent_is_tried_there(
+    browsing: Browsing, server: ServerProcess, customer: Customer, key: str
+) -> None:
+    number, _ = customer.lease()
+    made = server.request("POST", "/api/v1/agents", key, {"name": "Echo"})
+    assert made.status == 201, made
+    with browsing.person() as page:
+        browsing.sign_in(page, server.url, key)
+        page.goto(f"{server.url}/console/agents/{made.data['id']}")
+        page.get_by_role("link", name="Talk with it").click()
+        assert page.get_by_label("Your browser").is_checked()
+        assert '"to": "browser:first-' in page.locator("#first code").inner_text().replace(':"', ': "')
+        page.get_by_role("button", name="3. Call").click()
+        expect(page.locator("#first-state")).to_contain_text("You are talking with it")
+        expect(page.locator("#ladder")).to_contain_text("How can I help you?")
+        assert violations(page) == []
+        page.get_by_role("button", name="Hang up").click()
+        expect(page.locator("#first-state")).to_contain_text("ended")
+        expect(page.locator("#ladder")).to_contain_text("BYE")
+        # And once more, in the same page.
+        page.get_by_label("Plays a prompt").check()
+        page.get_by_role("button", name="3. Call").click()
+        expect(page.locator("#first-state")).to_contain_text("ended", timeout=60_000)
+    calls = server.request("GET", "/v1/calls", key).data
+    assert [(call["from"], call["status"]) for call in calls] == [(number, "completed")] * 2
+    assert all(call["to"].startswith("browser:first-") for call in calls)
+
+
 def test_live_shows_calls_as_they_come_and_go(
     browsing: Browsing, server: ServerProcess, customer: Customer, key: str
 ) -> None:

@@ -123,9 +123,9 @@ export function showFacts(call, texts) {
   if (call.price !== null) set("price", `\u20b9${call.price.toFixed(2)}`);
 }
 
-// The page of a call; the first visit follows a call that begins later.
+// The page of a call, or of a first call that was placed.
 const axis = document.querySelector(".axis[data-timeline]");
-if (axis && !axis.hasAttribute("data-waits")) {
+if (axis) {
   const texts = JSON.parse(axis.querySelector("#axis-texts").textContent);
   let call = null;
   let ended = null;

@@ -24,8 +24,11 @@ const cut = (content, length) => (content.length > length ? `${content.slice(0, 
 export const seconds = (ms) => `${(ms / 1000).toFixed(ms < 100000 ? 3 : 1)} s`;
 
 function brief(details) {
+  // Identifiers come last: a line shows its beginning.
+  const last = ([name]) => Number(/_(sid|id)$/.test(name));
   return Object.entries(details)
     .filter(([, value]) => value !== null && typeof value !== "object")
+    .sort((one, other) => last(one) - last(other))
     .map(([name, value]) => `${name} ${value}`)
     .join(", ");
 }

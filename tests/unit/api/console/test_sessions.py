@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
+from urllib.parse import quote_plus
 
 import pytest
 import sqlalchemy as sa
@@ -10,15 +12,20 @@ import sqlalchemy as sa
 from api.console.page import all_pages
 from api.console.rendering import POLICY, texts_of
 from callcontrol.accounts.aio.sessions import MAX_SESSIONS, SESSION_LIFE
+from callcontrol.aio.tokens import new_id
+from callcontrol.calls.records.store import calls
 from callcontrol.database.tables.accounts import console_sessions
+from callcontrol.models import CallStatus
 from tests.support.api_facts import (
     ACCOUNT,
     CALL_SID,
+    CARRIER_SID,
     KEY,
     MESSAGING_KEY,
     OTHER_CALL_SID,
     READER_KEY,
     REVOKED_KEY,
+    call,
 )
 from tests.support.api_stage import ApiStage
 from tests.support.console_stage import (
@@ -255,6 +262,24 @@ async def test_calls_are_searched(person: Person, query: str, found: bool) -> No
     answer = await person.get(f"{CALLS}?{query}")
     assert answer.status == 200
     assert (CALL_SID in answer.body.decode()) is found
+
+
+async def test_values_of_each_column_narrow_the_search(person: Person, stage: ApiStage) -> None:
+    record = call(
+        new_id(), carrier_sid=CARRIER_SID, status=CallStatus.BUSY, product="masking", hangup_cause="USER_BUSY"
+    )
+    await stage.write(partial(calls.insert, rows=[calls.row_of(record)]))
+    body = (await person.get(f"{CALLS}?start=2026-01-01")).body.decode().replace("&amp;", "&")
+    for link in (
+        "start=2026-01-31&end=2026-01-31",
+        "direction=outbound&start=2026-01-01",
+        f"text={quote_plus(record.from_)}&start=2026-01-01",
+        "status=busy&start=2026-01-01",
+        "product=masking&start=2026-01-01",
+        "cause=USER_BUSY&start=2026-01-01",
+        f"trunk={CARRIER_SID}&start=2026-01-01",
+    ):
+        assert f'{CALLS}?{link}"' in body, link
 
 
 async def test_a_wrong_day_is_said_beside_its_field(person: Person) -> None:

@@ -1,6 +1,6 @@
 // Quality of each leg and direction over time, on the axis of the overview: a small plot for each measure.
 const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const HEIGHT = 84;
+const HEIGHT = 72;
 const MEASURES = [["mos", (low, high) => [Math.min(1, low), Math.max(4.5, high)]], ["jitter_ms", upwards(10)], ["packet_loss_pct", upwards(1)]];
 
 // From zero to what there is, and at least to `least`, so that noise does not look like a mountain.
@@ -46,12 +46,13 @@ export class QualityPlots {
   show(data) {
     this.lines = data.quality.filter((line) => line.points.length);
     this.end = Math.max(1, (data.end_ms ?? data.now_ms) / 1000);
-    this.holder.hidden = !this.lines.length;
+    // One interval says no more than the table of the call.
+    this.holder.hidden = !this.lines.some((line) => line.points.length > 1);
     this.draw();
   }
 
   draw() {
-    if (!this.lines?.length || !this.holder.clientWidth) return;
+    if (this.holder.hidden || !this.holder.clientWidth) return;
     const drawn = `${this.holder.clientWidth} ${this.end} ${this.lines.map((line) => line.points.length)}`;
     if (drawn === this.drawn) return;
     this.drawn = drawn;

@@ -50,7 +50,17 @@ def paths(server: ServerProcess, customer: Customer, key: str) -> list[str]:
     return [
         *("numbers", f"numbers/{number_id}", "numbers/buy", "trunks", f"trunks/{trunk['carrier_sid']}"),
         *("agents", f"agents/{agent_id}", "webhooks", f"webhooks/calls/{hook_id}"),
-        *("masking", "masking/logs", "otp", "messages", "templates", "keys", "wallet", "server"),
+        *(
+            "masking",
+            "masking/logs",
+            "otp",
+            "messages",
+            "templates",
+            "keys",
+            "wallet",
+            "server",
+            "server/log?call=%3Cb%3E",
+        ),
     ]
 
 

@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from api.console.elsewhere import Elsewhere
-from api.console.levels import Levels
+from api.console.levels import CallLevels, Levels
 from callcontrol.aio.page_events import PageEvents
 from callcontrol.aio.tasks import ended
 from callcontrol.aio.tokens import new_id
@@ -113,7 +113,7 @@ class Feed:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self.levels = Levels(services.calls)
+        self.levels = Levels(services.calls, services.storage.calls.journal)
         # Numbers of messages mean nothing to another process: its pages load anew.
         self._process = new_id()
         self._number = 0
@@ -137,7 +137,7 @@ class Feed:
         None for the account stands for all, which operators see.
 
         With `last_id` it gets the messages after that one, or is told to load anew. With `levels` it also
-        gets the levels of the legs of all calls.
+        gets the levels of the legs of its call, or of all calls.
 
         Raises:
             ServiceUnavailable: Too many pages are open, or the server is stopping.
@@ -289,20 +289,32 @@ class Feed:
         pages = {
             account_sid: wanted
             for account_sid, channel in self._channels.items()
-            if (wanted := [page for page in channel.pages if page.levels])
+            if (wanted := [page for page in channel.pages if page.levels and page.call_sid is None])
         }
-        changed = self.levels.look(pages.keys())
+        single = [
+            (account_sid, page)
+            for account_sid, channel in self._channels.items()
+            for page in channel.pages
+            if page.levels and page.call_sid is not None
+        ]
+        changed = self.levels.look(pages.keys(), {str(page.call_sid) for _, page in single})
+        for account_sid, page in single:
+            levels_of_call = self.levels.changed.get(str(page.call_sid))
+            if levels_of_call is not None:
+                self._put_levels(account_sid, page, _levels_message({str(page.call_sid): levels_of_call}))
         for account_sid, levels in changed.items():
-            text = json.dumps({"levels": levels}, separators=(",", ":"))
-            message = f"event: levels\ndata: {text}\n\n".encode()
+            message = _levels_message(levels)
             for place, page in enumerate(pages[account_sid]):
-                if page.waiting:
-                    # A page that reads slowly gets its calls, and the levels once it has read.
-                    self.levels.tell_again(account_sid)
-                else:
-                    page.put(message)
+                self._put_levels(account_sid, page, message)
                 if place % _AT_ONCE == _AT_ONCE - 1:
                     await asyncio.sleep(0)
+
+    def _put_levels(self, account_sid: str | None, page: Subscription, message: bytes) -> None:
+        if page.waiting:
+            # A page that reads slowly gets its calls, and the levels once it has read.
+            self.levels.tell_again(account_sid)
+        else:
+            page.put(message)
 
     def _message(self, data: Mapping[str, Any]) -> bytes:
         text = json.dumps(data, separators=(",", ":"))
@@ -323,3 +335,8 @@ class Feed:
         if not complete or page.call_sid is not None:
             return place + _REFRESH
         return b"".join(message for _, _, message in missed) + place
+
+
+def _levels_message(levels: CallLevels) -> bytes:
+    text = json.dumps({"levels": levels}, separators=(",", ":"))
+    return f"event: levels\ndata: {text}\n\n".encode()

@@ -82,6 +82,7 @@ def test_the_first_call_may_be_to_the_browser_and_its_agent_is_tried_there(
         page.get_by_role("button", name="3. Call").click()
         expect(page.locator("#first-state")).to_contain_text("You are talking with it")
         expect(page.locator("#ladder")).to_contain_text("How can I help you?")
+        expect(page.get_by_role("img", name="Level, dB")).to_be_visible()
         assert violations(page) == []
         page.get_by_role("button", name="Hang up").click()
         expect(page.locator("#first-state")).to_contain_text("ended")

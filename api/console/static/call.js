@@ -5,6 +5,7 @@ import { Overview } from "./overview.js";
 import { QualityPlots } from "./quality.js";
 
 const LOAD_AGAIN_MS = 500;
+const MEASURED_MS = 5000;
 
 export function follow(axis, { onData = () => {} } = {}) {
   const texts = JSON.parse(axis.querySelector("#axis-texts").textContent);
@@ -16,6 +17,7 @@ export function follow(axis, { onData = () => {} } = {}) {
   let ladder = null;
   let timer = null;
   let loading = false;
+  let measured = 0;
 
   const quality = new QualityPlots(find("quality"), texts);
   const begin = () => data?.recording?.at_ms ?? 0;
@@ -93,6 +95,13 @@ export function follow(axis, { onData = () => {} } = {}) {
     timer ??= setTimeout(() => { timer = null; load(); }, LOAD_AGAIN_MS);
   }
 
+  /** Levels have changed: what is measured is drawn anew after a while, if somebody sees it. */
+  function heard() {
+    if (document.hidden || performance.now() < measured + MEASURED_MS) return;
+    measured = performance.now();
+    later();
+  }
+
   let frame = 0;
   const tick = () => { move(); if (!player.paused) frame = requestAnimationFrame(tick); };
   player.addEventListener("play", () => { cancelAnimationFrame(frame); tick(); });
@@ -105,8 +114,11 @@ export function follow(axis, { onData = () => {} } = {}) {
     overview.show(data, wave);
   }, 1000);
   load();
-  return { load, later };
+  return { load, later, heard };
 }
+
+/** Path of the events for the axis of a call. */
+export const eventsOf = (axis) => `/console/events?levels=1&call=${encodeURIComponent(axis.dataset.call)}`;
 
 const clock = (total) => `${Math.floor(total / 60)}:${String(Math.floor(total % 60)).padStart(2, "0")}`;
 
@@ -138,6 +150,6 @@ if (axis) {
       showFacts(call, texts);
     },
   });
-  listen({ path: `/console/events?call=${encodeURIComponent(axis.dataset.call)}`, onCalls: followed.later, onRefresh: followed.load });
+  listen({ path: eventsOf(axis), onCalls: followed.later, onRefresh: followed.load, onLevels: followed.heard });
   setInterval(() => { if (call?.active) showFacts(call, texts); }, 1000);
 }

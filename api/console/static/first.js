@@ -1,6 +1,6 @@
 // The request of the API follows the choices, and a call to this browser is answered here.
 import { Phone } from "/webrtc/trunkline-phone.js";
-import { follow } from "./call.js";
+import { eventsOf, follow } from "./call.js";
 import { listen } from "./events.js";
 import { grants } from "./token.js";
 
@@ -84,9 +84,7 @@ async function place() {
   const followed = follow(axis);
   at("page").replaceChildren(link);
   stop();
-  stop = listen({
-    path: `/console/events?call=${encodeURIComponent(axis.dataset.call)}`, onCalls: followed.later, onRefresh: followed.load,
-  });
+  stop = listen({ path: eventsOf(axis), onCalls: followed.later, onRefresh: followed.load, onLevels: followed.heard });
 }
 
 if (form) {

@@ -1,7 +1,13 @@
 // Quality of each leg and direction over time, on the axis of the overview: a small plot for each measure.
 const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const HEIGHT = 72;
-const MEASURES = [["mos", (low, high) => [Math.min(1, low), Math.max(4.5, high)]], ["jitter_ms", upwards(10)], ["packet_loss_pct", upwards(1)]];
+// Name of a measure, the lines of the time axis that have it, and the range of its plot.
+const MEASURES = [
+  ["level_dbfs", "levels", () => [-60, 0]],
+  ["mos", "quality", (low, high) => [Math.min(1, low), Math.max(4.5, high)]],
+  ["jitter_ms", "quality", upwards(10)],
+  ["packet_loss_pct", "quality", upwards(1)],
+];
 
 // From zero to what there is, and at least to `least`, so that noise does not look like a mountain.
 function upwards(least) {
@@ -44,27 +50,33 @@ export class QualityPlots {
   }
 
   show(data) {
-    this.lines = data.quality.filter((line) => line.points.length);
-    this.end = Math.max(1, (data.end_ms ?? data.now_ms) / 1000);
     // One interval says no more than the table of the call.
-    this.holder.hidden = !this.lines.some((line) => line.points.length > 1);
+    const enough = (lines) => (lines.some((line) => line.points.length > 1) ? lines.filter((line) => line.points.length) : []);
+    this.lines = { quality: enough(data.quality), levels: enough(data.levels) };
+    this.end = Math.max(1, (data.end_ms ?? data.now_ms) / 1000);
+    this.holder.hidden = !this.lines.quality.length && !this.lines.levels.length;
     this.draw();
   }
 
   draw() {
     if (this.holder.hidden || !this.holder.clientWidth) return;
-    const drawn = `${this.holder.clientWidth} ${this.end} ${this.lines.map((line) => line.points.length)}`;
+    const { quality, levels } = this.lines;
+    const drawn = `${this.holder.clientWidth} ${this.end} ${[...quality, ...levels].map((line) => line.points.at(-1).at_ms)}`;
     if (drawn === this.drawn) return;
     this.drawn = drawn;
     this.plots.forEach((plot) => plot.destroy());
-    this.plots = MEASURES.map((measure, number) => this.plot(measure, this.frames[number]));
-    this.key.replaceChildren(...this.lines.map((line) => this.keyOf(line)));
+    this.plots = MEASURES.flatMap(([name, source, range], number) => {
+      const [frame, lines] = [this.frames[number], this.lines[source]];
+      frame.parentElement.hidden = !lines.length;
+      return lines.length ? [this.plot(name, lines, range, frame)] : [];
+    });
+    this.key.replaceChildren(...(quality.length ? quality : levels).map((line) => this.keyOf(line)));
   }
 
-  plot([name, range], frame) {
+  plot(name, lines, range, frame) {
     const muted = style("--muted");
     const axis = { stroke: muted, grid: { stroke: style("--line"), width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
-    frame.setAttribute("aria-label", `${frame.dataset.label}. ${summary(this.lines, name, this.texts)}`);
+    frame.setAttribute("aria-label", `${frame.dataset.label}. ${summary(lines, name, this.texts)}`);
     return new window.uPlot({
       width: frame.clientWidth,
       height: HEIGHT,
@@ -74,9 +86,9 @@ export class QualityPlots {
       scales: { x: { time: false, range: [0, this.end] }, y: { range: (_, low, high) => range(low, high) } },
       // Their values stand inside, so that times are where those of the overview are.
       axes: [{ ...axis, size: 18, values: (_, ticks) => ticks.map((tick) => `${tick} s`) }, { ...axis, size: 0, gap: -4, align: 1, space: 22 }],
-      series: [{}, ...this.lines.map((line) => ({ ...strokeOf(line), width: 1.5, spanGaps: true, points: { show: true, size: 4 } }))],
+      series: [{}, ...lines.map((line) => ({ ...strokeOf(line), width: 1.5, spanGaps: true, points: { show: line.points.length < 50, size: 4 } }))],
       hooks: { draw: [(plot) => this.mark(plot)] },
-    }, columnsOf(this.lines, name), frame);
+    }, columnsOf(lines, name), frame);
   }
 
   keyOf(line) {

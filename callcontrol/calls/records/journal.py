@@ -1,6 +1,6 @@
 """
-Journal of recent calls: events, steps and streams of each call with their times, and quality and levels of its
-legs over time, for troubleshooting.
+Journal of recent calls: events, steps and streams of each call with their times, and quality and levels of
+its legs over time, for troubleshooting.
 
 It is kept in memory like the SIP trace, for recent calls only.
 """

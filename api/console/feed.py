@@ -37,6 +37,8 @@ MAX_PAGES: Final = 1000
 _GATHER_S: Final = 0.4
 _LOOK_AGAIN_S: Final = 5.0
 _LEVELS_EVERY: Final = 3
+_TELL_CALLS_AGAIN: Final = 5
+"""Looks after which the page of a call is told its levels although they have not changed."""
 _AT_ONCE: Final = 20
 _IN_A_MESSAGE: Final = 50
 """Calls of one message: what is encoded in one step of the loop."""
@@ -117,6 +119,7 @@ class Feed:
         # Numbers of messages mean nothing to another process: its pages load anew.
         self._process = new_id()
         self._number = 0
+        self._looks = 0
         self._channels: dict[str | None, _Channel] = {}
         self._task: asyncio.Task[None] | None = None
         self._looking: asyncio.Task[None] | None = None
@@ -297,11 +300,16 @@ class Feed:
             for page in channel.pages
             if page.levels and page.call_sid is not None
         ]
+        self._looks += 1
         changed = self.levels.look(pages.keys(), {str(page.call_sid) for _, page in single})
         for account_sid, page in single:
-            levels_of_call = self.levels.changed.get(str(page.call_sid))
-            if levels_of_call is not None:
-                self._put_levels(account_sid, page, _levels_message({str(page.call_sid): levels_of_call}))
+            call_sid = str(page.call_sid)
+            told = self.levels.changed.get(call_sid)
+            # By these the page also learns that there is more of its quality to read.
+            if told is None and self._looks % _TELL_CALLS_AGAIN == 0:
+                told = self.levels.told_of(call_sid)
+            if told is not None:
+                self._put_levels(account_sid, page, _levels_message({call_sid: told}))
         for account_sid, levels in changed.items():
             message = _levels_message(levels)
             for place, page in enumerate(pages[account_sid]):

@@ -119,6 +119,11 @@ class Levels:
     def _note(self, call_sid: str, at_s: float, leg: str, level_dbfs: float) -> None:
         self._journal.note_level(call_sid, leg, at_s, level_dbfs)
 
+    def told_of(self, call_sid: str) -> list[LegLevel] | None:
+        """Return the levels of a call that were told last; None if it is not measured."""
+        call = self._watched.get(call_sid)
+        return None if call is None else call.told
+
     def tell_again(self, account_sid: str | None) -> None:
         """Tell the levels of an account's calls, or of all, the next time, also if they have not changed."""
         for call in self._watched.values():

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.acceptance.stage import Customer
-from tests.support.browser import DESKTOP, PHONE, Browsing, Scheme, violations
+from tests.support.browser import DESKTOP, PHONE, Browsing, Scheme, picture, violations
 from tests.support.server_process import ServerProcess, wait_until
 
 ECHO, SPEECH, BUSY = (f"+91980000000{number}" for number in (1, 2, 3))
@@ -59,6 +59,7 @@ def test_the_first_visit_leads_to_a_talking_call_in_three_clicks(
         expect(page.locator("#ladder")).to_contain_text("BYE")
         expect(page.locator("#player")).to_be_visible()
         assert violations(page) == []
+        picture(page, "first-call", 1240)
     listed = server.request("GET", "/v1/calls", customer.key).data
     assert [(call["from"], call["to"], call["status"]) for call in listed] == [(number, SPEECH, "completed")]
     # The line beside it is the request that was made.
@@ -113,6 +114,8 @@ def test_live_shows_calls_as_they_come_and_go(
         other = place(customer, ECHO, **TALKING)
         expect(row).to_have_count(2)
         expect(row.first).to_contain_text("in progress")
+        expect(row.first.locator("[data-loss]")).to_contain_text("loss")
+        picture(page, "live", 480)
         row.first.get_by_role("button", name="Hang up").click()
         page.wait_for_url("**/console/live?done=hung_up")
         expect(row).to_have_count(1)

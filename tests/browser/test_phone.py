@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.acceptance.stage import Customer
-from tests.support.browser import DESKTOP, PHONE, Browsing, Scheme, violations
+from tests.support.browser import DESKTOP, PHONE, Browsing, Scheme, picture, violations
 from tests.support.server_process import ServerProcess, wait_until
 
 pytestmark = pytest.mark.long("real calls of a real browser")
@@ -165,6 +165,8 @@ def test_a_party_of_the_sandbox_is_called_and_heard(
         phone.shows(f"In a call with {ECHO}.")
         phone.hears()
         assert violations(phone.page) == []
+        if size == DESKTOP:
+            picture(phone.page, "phone", 700)
         wider = phone.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
         assert wider <= 0, f"{wider} px wider than the screen"
         phone.press("Mute")

@@ -112,6 +112,7 @@ export function follow(axis, { onData = () => {} } = {}) {
     if (!data?.call.active) return;
     data.now_ms += 1000;
     overview.show(data, wave);
+    quality.show(data);
   }, 1000);
   load();
   return { load, later, heard };

@@ -85,7 +85,7 @@ export class QualityPlots {
       cursor: { x: true, y: false, drag: { x: false, y: false }, points: { show: false } },
       scales: { x: { time: false, range: [0, this.end] }, y: { range: (_, low, high) => range(low, high) } },
       // Their values stand inside, so that times are where those of the overview are.
-      axes: [{ ...axis, size: 18, values: (_, ticks) => ticks.map((tick) => `${tick} s`) }, { ...axis, size: 0, gap: -4, align: 1, space: 22 }],
+      axes: [{ ...axis, size: 18, values: (_, ticks) => ticks.map((tick) => `${tick} s`) }, { ...axis, size: 0, gap: -4, align: 1, space: 22, values: (_, ticks) => ticks.map(Math.abs) }],
       series: [{}, ...lines.map((line) => ({ ...strokeOf(line), width: 1.5, spanGaps: true, points: { show: line.points.length < 50, size: 4 } }))],
       hooks: { draw: [(plot) => this.mark(plot)] },
     }, columnsOf(lines, name), frame);

@@ -69,8 +69,9 @@ async def test_levels_are_told_when_they_change(stage: ApiStage, parked: ParkedC
 
 
 async def test_the_page_of_a_call_is_told_its_levels_and_they_are_kept(
-    stage: ApiStage, feed: Feed, parked: ParkedCall
+    stage: ApiStage, feed: Feed, parked: ParkedCall, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("api.console.feed._TELL_CALLS_AGAIN", 2)
     other = stage.park(record=call(new_id()))
     other.media.of = {0: meter(30)}
     parked.media.of = {0: meter(20), 1: meter(127), 2: meter(None)}
@@ -80,6 +81,8 @@ async def test_the_page_of_a_call_is_told_its_levels_and_they_are_kept(
     async with feed.subscribe(ACCOUNT, CALL_SID, None, levels=True) as page:
         assert await told(page) == {CALL_SID: [[0, 40, None, None], [1, 0, None, None], [2, 0, None, None]]}
         assert feed.levels.measured == 1
+        # And again after some looks, although nothing has changed.
+        assert CALL_SID in await told(page)
     kept = journal.levels_of(CALL_SID)
     assert {leg: {level for _, level in line} for leg, line in kept.items()} == {"a": {-20.0}, "b": {-60.0}}
     assert journal.levels_of(other.record.call_sid) == {}

@@ -4,9 +4,10 @@ Cost of open pages of the console: `python -m benchmarks.console_feed [--pages N
 Calls are up and change as calls of a minute do: each begins, rings, is answered, has four further events and
 ends. The same changes are made twice: while no page is open, and while so many pages show all of them. The
 difference of the CPU time of the server's process is the cost of the pages; beside it stands by how much its
-loop was late, which is what calls would notice. Pages are connections of another process, which read all that
-they are sent: changes, and the levels of two legs of each call, all of which differ at each look. Neither the
-database nor SIP nor the media engine takes part; that measures a leg's level with 0.02 % of a core.
+loop was late, which is what calls would notice, and the CPU time of its longest step, which a busy machine
+does not change. Pages are connections of another process, which read all that they are sent: changes, and the
+levels of two legs of each call, all of which differ at each look. Neither the database nor SIP nor the media
+engine takes part; that measures a leg's level with 0.02 % of a core.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from random import randrange
+from selectors import DefaultSelector, SelectorKey
 from typing import Any
 
 import aiohttp
@@ -43,6 +46,22 @@ _CHANGES = (CallStatus.RINGING, *[CallStatus.IN_PROGRESS] * 5, CallStatus.COMPLE
 _LOOK_S = 0.01
 
 
+class _Steps(DefaultSelector):
+    """A selector that measures what the loop does between two looks at its sockets."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.longest_s = 0.0
+        self._began_s = 0.0
+
+    def select(self, timeout: float | None = None) -> list[tuple[SelectorKey, int]]:
+        """Wait for events; ends a step, and begins the next."""
+        self.longest_s = max(self.longest_s, time.process_time() - self._began_s)
+        found = super().select(timeout)
+        self._began_s = time.process_time()
+        return found
+
+
 class _Media(ParkedMedia):
     """Two legs with other levels at each look."""
 
@@ -51,13 +70,32 @@ class _Media(ParkedMedia):
         return {leg: StreamMeter(randrange(60), randrange(9999), 0, randrange(9999), 0) for leg in (0, 1)}
 
 
-async def _changes(
-    stage: ApiStage, records: Sequence[CallRecord], seconds: float
-) -> tuple[float, list[float]]:
-    """Change calls for some seconds; return the CPU time of this process, and the delays of its loop."""
+@dataclass(frozen=True)
+class _Cost:
+    """CPU time of this process and of the longest step of its loop, and the delays of the loop."""
+
+    cpu_s: float
+    step_s: float
+    late: Sequence[float]
+
+    @property
+    def late_p99_ms(self) -> float:
+        """Delay that one of a hundred exceeds."""
+        return round(sorted(self.late)[int(len(self.late) * 0.99)] * 1000, 2)
+
+    @property
+    def step_ms(self) -> float:
+        """Longest step."""
+        return round(self.step_s * 1000, 2)
+
+
+async def _changes(stage: ApiStage, records: Sequence[CallRecord], seconds: float, steps: _Steps) -> _Cost:
+    """Change calls for some seconds; return what that has cost."""
     store, calls = stage.storage.calls, len(records)
     every_s = _CALL_S / (calls * len(_CHANGES))
     late: list[float] = []
+    await asyncio.sleep(0)
+    steps.longest_s = 0.0
     began_s, cpu_s, number = time.monotonic(), time.process_time(), 0
     while (now_s := time.monotonic()) < began_s + seconds:
         while began_s + number * every_s <= now_s:
@@ -70,7 +108,7 @@ async def _changes(
         before_s = time.monotonic()
         await asyncio.sleep(_LOOK_S)
         late.append(time.monotonic() - before_s - _LOOK_S)
-    return time.process_time() - cpu_s, late
+    return _Cost(time.process_time() - cpu_s, steps.longest_s, late)
 
 
 def _record(number: int) -> CallRecord:
@@ -79,7 +117,7 @@ def _record(number: int) -> CallRecord:
     return CallRecord(new_id(), ACCOUNT, "outbound", "+918047000001", to, now, answered_at=now)
 
 
-async def _measure(arguments: argparse.Namespace) -> dict[str, Any]:
+async def _measure(arguments: argparse.Namespace, steps: _Steps) -> dict[str, Any]:
     async with AsyncExitStack() as closing:
         folder = closing.enter_context(tempfile.TemporaryDirectory())
         stage = await closing.enter_async_context(api_stage(Path(folder)))
@@ -101,8 +139,8 @@ async def _measure(arguments: argparse.Namespace) -> dict[str, Any]:
         records = [_record(number) for number in range(arguments.calls)]
         for record in records:
             stage.park(record=record).media = _Media()
-        await _changes(stage, records, 1.0)
-        alone_s, alone_late = await _changes(stage, records, arguments.seconds)
+        await _changes(stage, records, 1.0, steps)
+        alone = await _changes(stage, records, arguments.seconds, steps)
         reader = f"{port} {token} {arguments.pages}"
         pages = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "benchmarks.console_feed", "--read", reader)
@@ -110,23 +148,21 @@ async def _measure(arguments: argparse.Namespace) -> dict[str, Any]:
         closing.push_async_callback(pages.wait)
         closing.callback(pages.kill)
         await until(lambda: console.feed.pages >= arguments.pages)
-        await _changes(stage, records, 1.0)
-        open_s, open_late = await _changes(stage, records, arguments.seconds)
+        await _changes(stage, records, 1.0, steps)
+        opened = await _changes(stage, records, arguments.seconds, steps)
         return {
             "pages": console.feed.pages,
             "calls": arguments.calls,
             "changes_per_s": round(arguments.calls * len(_CHANGES) / _CALL_S, 1),
             "seconds": arguments.seconds,
-            "core_without_pages": round(alone_s / arguments.seconds, 4),
-            "core_with_pages": round(open_s / arguments.seconds, 4),
-            "core_of_pages": round((open_s - alone_s) / arguments.seconds, 4),
-            "late_p99_ms_without_pages": _p99_ms(alone_late),
-            "late_p99_ms_with_pages": _p99_ms(open_late),
+            "core_without_pages": round(alone.cpu_s / arguments.seconds, 4),
+            "core_with_pages": round(opened.cpu_s / arguments.seconds, 4),
+            "core_of_pages": round((opened.cpu_s - alone.cpu_s) / arguments.seconds, 4),
+            "late_p99_ms_without_pages": alone.late_p99_ms,
+            "late_p99_ms_with_pages": opened.late_p99_ms,
+            "longest_step_ms_without_pages": alone.step_ms,
+            "longest_step_ms_with_pages": opened.step_ms,
         }
-
-
-def _p99_ms(late: list[float]) -> float:
-    return round(sorted(late)[int(len(late) * 0.99)] * 1000, 2)
 
 
 async def _read(port: int, token: str, pages: int) -> None:
@@ -159,7 +195,9 @@ def main() -> None:
         port, token, pages = arguments.read.split()
         asyncio.run(_read(int(port), token, int(pages)))
         return
-    print(json.dumps(asyncio.run(_measure(arguments)), indent=2))
+    steps = _Steps()
+    with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(steps)) as runner:
+        print(json.dumps(runner.run(_measure(arguments, steps)), indent=2))
 
 
 if __name__ == "__main__":

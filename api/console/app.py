@@ -43,6 +43,7 @@ from callcontrol.models import CallFilter
 
 if TYPE_CHECKING:
     from api.http.forward import Forwarder
+    from api.process.call_lines import CallLines
 
 __all__ = ["Console", "ConsoleSettings"]
 
@@ -66,6 +67,8 @@ class ConsoleSettings:
         shown: Settings of the server by name, as operators see them; no secrets.
         operators: Accounts whose keys see the page of the server; empty for the only account.
         scrape: Reads the metrics of the server in the format of Prometheus.
+        banned: Returns the banned SIP sources, each with the seconds left.
+        lines: Log lines of recent calls.
     """
 
     public_url: str
@@ -74,6 +77,8 @@ class ConsoleSettings:
     shown: Mapping[str, str] | None = None
     operators: frozenset[str] = frozenset()
     scrape: Callable[[], Awaitable[bytes]] | None = None
+    banned: Callable[[], Mapping[str, float]] = dict
+    lines: CallLines | None = None
 
 
 class Console:
@@ -181,19 +186,29 @@ class Console:
             raw = await read_body(request, (FORM,))
             fields = parse_form(raw) if raw else {}
             visit.form = {name: value for name, value in fields.items() if isinstance(value, str)}
-            if not page.public and visit.form.get("csrf") != visit.csrf:
+            wanted = visit.session_csrf if page.of_session else visit.csrf
+            if not page.public and visit.form.get("csrf") != wanted:
                 raise Forbidden("This form is not of your session any more; load the page again.")
-            if visit.operator is not None and visit.account_sid:
-                # Before it is done, so that nothing is done unrecorded.
-                await self.services.storage.operators.note(
-                    visit.operator, visit.account_sid, request.rel_url.raw_path
-                )
+        # Before it is done, so that nothing is done unrecorded.
+        recorded = await self._record(visit)
         try:
             return await page.handler(visit)
         except NodeUnreachable as elsewhere:
             if self.settings.forwarder is None:
                 raise
-            return await self.settings.forwarder.answer(request, elsewhere)
+            response = await self.settings.forwarder.answer(request, elsewhere)
+            if recorded is not None and response.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+                # The other node has recorded it, or refused it as this one would have.
+                await self.services.storage.operators.withdraw(recorded)
+            return response
+
+    async def _record(self, visit: Visit) -> int | None:
+        """Record a form that an operator has sent in an account; returns the entry's number, if it is one."""
+        page, operator = visit.page, visit.operator
+        if page.method != "POST" or page.of_session or operator is None or not visit.account_sid:
+            return None
+        path = visit.request.rel_url.raw_path
+        return await self.services.storage.operators.note(operator, visit.account_sid, path)
 
     def _admit(self, visit: Visit) -> None:
         """

@@ -16,14 +16,15 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
-from api.console.levels import Levels
+from api.console.elsewhere import Elsewhere
+from api.console.levels import CallLevels, Levels
 from callcontrol.aio.page_events import PageEvents
 from callcontrol.aio.tasks import ended
 from callcontrol.aio.tokens import new_id
 from callcontrol.bootstrap.aio.services import Services
 from callcontrol.calls.leg import LegView
 from callcontrol.clock import timestamp
-from callcontrol.errors import ServiceUnavailable
+from callcontrol.errors import DomainError, ServiceUnavailable
 from callcontrol.models import CallRecord
 
 __all__ = ["MAX_PAGES", "Feed", "Subscription", "call_summary", "legs_of"]
@@ -36,7 +37,11 @@ MAX_PAGES: Final = 1000
 _GATHER_S: Final = 0.4
 _LOOK_AGAIN_S: Final = 5.0
 _LEVELS_EVERY: Final = 3
+_TELL_CALLS_AGAIN: Final = 5
+"""Looks after which the page of a call is told its levels although they have not changed."""
 _AT_ONCE: Final = 20
+_IN_A_MESSAGE: Final = 50
+"""Calls of one message: what is encoded in one step of the loop."""
 _KEPT: Final = 64
 """Messages that are kept for pages that have lost their connection, and that wait for a slow one."""
 
@@ -92,7 +97,8 @@ class _Channel:
     With `every` they are those of all accounts together.
     """
 
-    def __init__(self, every: bool) -> None:
+    def __init__(self, elsewhere: Elsewhere, *, every: bool) -> None:
+        self.elsewhere = elsewhere
         self.every = every
         self.pages: set[Subscription] = set()
         self.changed: dict[str, CallRecord] = {}
@@ -109,12 +115,14 @@ class Feed:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self.levels = Levels(services.calls)
+        self.levels = Levels(services.calls, services.storage.calls.journal)
         # Numbers of messages mean nothing to another process: its pages load anew.
         self._process = new_id()
         self._number = 0
+        self._looks = 0
         self._channels: dict[str | None, _Channel] = {}
         self._task: asyncio.Task[None] | None = None
+        self._looking: asyncio.Task[None] | None = None
         self._closed = False
 
     @property
@@ -132,14 +140,17 @@ class Feed:
         None for the account stands for all, which operators see.
 
         With `last_id` it gets the messages after that one, or is told to load anew. With `levels` it also
-        gets the levels of the legs of all calls.
+        gets the levels of the legs of its call, or of all calls.
 
         Raises:
             ServiceUnavailable: Too many pages are open, or the server is stopping.
         """
         if self._closed or self.pages >= MAX_PAGES:
             raise ServiceUnavailable("No further page can be kept up to date; try again.", retry_after_s=5)
-        channel = self._channels.setdefault(account_sid, _Channel(account_sid is None))
+        channel = self._channels.get(account_sid)
+        if channel is None:
+            elsewhere = Elsewhere(self._services, account_sid)
+            channel = self._channels[account_sid] = _Channel(elsewhere, every=account_sid is None)
         subscription = Subscription(call_sid, levels=levels)
         if levels:
             self.levels.tell_again(account_sid)
@@ -163,7 +174,9 @@ class Feed:
                 page.end()
         self._unwatch()
         task, self._task = self._task, None
+        looking, self._looking = self._looking, None
         await ended(task)
+        await ended(looking)
 
     # --- hearing of calls -----------------------------------------------------------------------------------
 
@@ -215,8 +228,27 @@ class Feed:
             # Calls of other servers are not heard here.
             if looked_s >= _LOOK_AGAIN_S and self._services.storage.database.shared is not None:
                 looked_s = 0.0
-                for channel in list(self._channels.values()):
-                    self._refresh(channel)
+                # A database that is slow keeps no page from being told of calls of this server.
+                if self._looking is None or self._looking.done():
+                    self._looking = asyncio.create_task(self._look_elsewhere(), name="console-elsewhere")
+
+    async def _look_elsewhere(self) -> None:
+        for channel in list(self._channels.values()):
+            try:
+                found = await channel.elsewhere.look()
+            except DomainError as error:
+                _log.warning("the calls of other servers could not be read: %s", error.message)
+                continue
+            except Exception:
+                # A defect here must not keep the pages of other accounts from being told.
+                _log.exception("the calls of other servers could not be read")
+                continue
+            for record in found:
+                channel.changed.setdefault(record.call_sid, record)
+            for page in channel.pages:
+                # Its signalling and its journal are on that server.
+                if page.call_sid is not None and page.call_sid in channel.elsewhere:
+                    page.put(_REFRESH)
 
     def _refresh(self, channel: _Channel) -> None:
         for page in channel.pages:
@@ -226,6 +258,11 @@ class Feed:
         if not channel.changed:
             return
         changed, channel.changed = channel.changed, {}
+        records = list(changed.items())
+        for start in range(0, len(records), _IN_A_MESSAGE):
+            await self._tell_of(channel, dict(records[start : start + _IN_A_MESSAGE]))
+
+    async def _tell_of(self, channel: _Channel, changed: Mapping[str, CallRecord]) -> None:
         summaries = {
             call_sid: call_summary(
                 record,
@@ -245,6 +282,7 @@ class Feed:
             if place % _AT_ONCE == _AT_ONCE - 1:
                 # Calls do not wait until all pages are written to.
                 await asyncio.sleep(0)
+        await asyncio.sleep(0)
 
     def _name_of(self, account_sid: str) -> str:
         account = self._services.storage.directory.account(account_sid)
@@ -254,20 +292,37 @@ class Feed:
         pages = {
             account_sid: wanted
             for account_sid, channel in self._channels.items()
-            if (wanted := [page for page in channel.pages if page.levels])
+            if (wanted := [page for page in channel.pages if page.levels and page.call_sid is None])
         }
-        changed = self.levels.look(pages.keys())
+        single = [
+            (account_sid, page)
+            for account_sid, channel in self._channels.items()
+            for page in channel.pages
+            if page.levels and page.call_sid is not None
+        ]
+        self._looks += 1
+        changed = self.levels.look(pages.keys(), {str(page.call_sid) for _, page in single})
+        for account_sid, page in single:
+            call_sid = str(page.call_sid)
+            told = self.levels.changed.get(call_sid)
+            # By these the page also learns that there is more of its quality to read.
+            if told is None and self._looks % _TELL_CALLS_AGAIN == 0:
+                told = self.levels.told_of(call_sid)
+            if told is not None:
+                self._put_levels(account_sid, page, _levels_message({call_sid: told}))
         for account_sid, levels in changed.items():
-            text = json.dumps({"levels": levels}, separators=(",", ":"))
-            message = f"event: levels\ndata: {text}\n\n".encode()
+            message = _levels_message(levels)
             for place, page in enumerate(pages[account_sid]):
-                if page.waiting:
-                    # A page that reads slowly gets its calls, and the levels once it has read.
-                    self.levels.tell_again(account_sid)
-                else:
-                    page.put(message)
+                self._put_levels(account_sid, page, message)
                 if place % _AT_ONCE == _AT_ONCE - 1:
                     await asyncio.sleep(0)
+
+    def _put_levels(self, account_sid: str | None, page: Subscription, message: bytes) -> None:
+        if page.waiting:
+            # A page that reads slowly gets its calls, and the levels once it has read.
+            self.levels.tell_again(account_sid)
+        else:
+            page.put(message)
 
     def _message(self, data: Mapping[str, Any]) -> bytes:
         text = json.dumps(data, separators=(",", ":"))
@@ -288,3 +343,8 @@ class Feed:
         if not complete or page.call_sid is not None:
             return place + _REFRESH
         return b"".join(message for _, _, message in missed) + place
+
+
+def _levels_message(levels: CallLevels) -> bytes:
+    text = json.dumps({"levels": levels}, separators=(",", ":"))
+    return f"event: levels\ndata: {text}\n\n".encode()

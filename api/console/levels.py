@@ -7,12 +7,15 @@ has not changed since is not told again.
 
 from __future__ import annotations
 
+import time
 from collections import Counter, deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from callcontrol.calls.aio.runner import CallRunner
 from callcontrol.calls.aio.service import CallControl
+from callcontrol.calls.records.journal import CallJournal
 from callcontrol.ids import LegId
 from media.types import StreamMeter
 
@@ -42,14 +45,17 @@ class _Watched:
         self.told: list[LegLevel] | None = None
         self._looks: dict[LegId, deque[StreamMeter]] = {}
 
-    def look(self) -> list[LegLevel] | None:
-        """Return the levels of its legs; None if they are those told before."""
+    def look(self, note: Callable[[str, float], None]) -> list[LegLevel] | None:
+        """Return the levels of its legs, and note them; None if they are those told before."""
         meters = self.runner.media.meters()
         self._looks = {leg: self._looks.get(leg) or deque(maxlen=_LOOKS) for leg in meters}
         levels: list[LegLevel] = []
         for leg, meter in meters.items():
             looks = self._looks[leg]
             looks.append(meter)
+            if meter.level_db is not None:
+                name = "a" if leg == self.runner.media.first_leg else "b"
+                note(name, -float(min(meter.level_db, _FLOOR_DB)))
             levels.append((leg, _level(meter.level_db), _received_loss(looks), _sent_loss(looks)))
         if levels == self.told:
             return None
@@ -58,10 +64,17 @@ class _Watched:
 
 
 class Levels:
-    """Levels of the active calls of this process."""
+    """
+    Levels of the active calls of this process, which the journal of calls keeps.
 
-    def __init__(self, calls: CallControl) -> None:
+    Attributes:
+        changed: Levels that have changed at the latest look, of all calls.
+    """
+
+    def __init__(self, calls: CallControl, journal: CallJournal) -> None:
+        self.changed: Mapping[str, list[LegLevel]] = {}
         self._calls = calls
+        self._journal = journal
         self._watched: dict[str, _Watched] = {}
 
     @property
@@ -69,12 +82,15 @@ class Levels:
         """Number of calls that are measured."""
         return len(self._watched)
 
-    def look(self, accounts: Collection[str | None]) -> Mapping[str | None, CallLevels]:
+    def look(
+        self, accounts: Collection[str | None], calls: Collection[str] = ()
+    ) -> Mapping[str | None, CallLevels]:
         """
         Return the levels that have changed, by account; None stands for all accounts together.
 
-        Calls of other accounts are measured no more.
+        Those of ``calls`` are measured, too, and no others any more.
         """
+        now_s, changed = time.time(), dict[str, list[LegLevel]]()
         found: dict[str | None, dict[str, list[LegLevel]]] = {}
         watched, counts = dict[str, _Watched](), Counter[str | None]()
         for runner in reversed(list(self._calls.all_active)):
@@ -84,20 +100,29 @@ class Levels:
                 for account_sid in (runner.record.account_sid, None)
                 if account_sid in accounts and counts[account_sid] < MOST_MEASURED
             ]
-            if not looking:
+            if not looking and call_sid not in calls:
                 continue
             if len(watched) >= _MOST_OF_ALL:
                 break
             counts.update(looking)
             call = watched[call_sid] = self._watched.get(call_sid) or _Watched(runner)
             self._watched.pop(call_sid, None)
-            levels = call.look()
+            levels = call.look(partial(self._note, call_sid, now_s))
             if levels is not None:
+                changed[call_sid] = levels
                 for account_sid in looking:
                     found.setdefault(account_sid, {})[call_sid] = levels
         self.stop()
-        self._watched = watched
+        self._watched, self.changed = watched, changed
         return found
+
+    def _note(self, call_sid: str, at_s: float, leg: str, level_dbfs: float) -> None:
+        self._journal.note_level(call_sid, leg, at_s, level_dbfs)
+
+    def told_of(self, call_sid: str) -> list[LegLevel] | None:
+        """Return the levels of a call that were told last; None if it is not measured."""
+        call = self._watched.get(call_sid)
+        return None if call is None else call.told
 
     def tell_again(self, account_sid: str | None) -> None:
         """Tell the levels of an account's calls, or of all, the next time, also if they have not changed."""

@@ -43,7 +43,9 @@ class Page:
     One method of one path of the console.
 
     `scope` is the scope that the session's key must have, and `service` the service that it must open; None
-    for a page that every session may see. A `public` page needs no session.
+    for a page that every session may see. A `public` page needs no session. A form `of_session` is about the
+    session alone: it is valid whatever account an operator has chosen since its page was loaded, and is not
+    recorded.
     """
 
     method: str
@@ -52,6 +54,7 @@ class Page:
     of: Pages
     scope: str | None
     public: bool = False
+    of_session: bool = False
 
     @property
     def service(self) -> Service | None:
@@ -99,16 +102,16 @@ class Pages:
         return self._declare("GET", path, self.scope, public)
 
     def post(
-        self, path: str, *, scope: str | None = None, public: bool = False
+        self, path: str, *, scope: str | None = None, public: bool = False, of_session: bool = False
     ) -> Callable[[Handler], Handler]:
         """Declare the decorated handler as POST of a path: a form, whose token is checked before."""
-        return self._declare("POST", path, scope or self.writes, public)
+        return self._declare("POST", path, scope or self.writes, public, of_session)
 
     def _declare(
-        self, method: str, path: str, scope: str | None, public: bool
+        self, method: str, path: str, scope: str | None, public: bool, of_session: bool = False
     ) -> Callable[[Handler], Handler]:
         def declare(handler: Handler) -> Handler:
-            self.declared.append(Page(method, path, handler, self, scope, public))
+            self.declared.append(Page(method, path, handler, self, scope, public, of_session))
             return handler
 
         return declare

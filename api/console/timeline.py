@@ -8,6 +8,7 @@ and what agents say that of the voice assistant.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Final
 
@@ -56,6 +57,18 @@ async def timeline_of(visit: Visit, record: CallRecord) -> dict[str, Any]:
         "lanes": _lanes(trace),
         "journal": [_entry(entry, begun) for entry in entries],
         "dropped": storage.calls.journal.dropped(record.call_sid),
+        "quality": _histories(visit, record),
+        "levels": [
+            {
+                "leg": leg,
+                "direction": "received",
+                "points": [
+                    {"at_ms": max(0, round((at_s - begun.timestamp()) * 1000)), "level_dbfs": level}
+                    for at_s, level in line
+                ],
+            }
+            for leg, line in storage.calls.journal.levels_of(record.call_sid).items()
+        ],
         "webhooks": None if webhooks is None else [_delivery(delivery, begun) for delivery in webhooks],
         "charge": _charge(record),
         "transcript": _transcript(await of(record.call_sid), record),
@@ -108,6 +121,25 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool) or value is None else str(value)
 
 
+def _histories(visit: Visit, record: CallRecord) -> list[dict[str, Any]]:
+    """Quality of each leg and direction over time."""
+    runner = visit.services.calls.active(record.call_sid)
+    journal = visit.storage.calls.journal
+    found = journal.quality_of(record.call_sid) if runner is None else runner.media.histories()
+    return [
+        {
+            "leg": history.leg,
+            "direction": direction,
+            "points": [
+                {"at_ms": _ms(record.created_at, point.at), **asdict(getattr(point, direction))}
+                for point in history.points
+            ],
+        }
+        for history in found
+        for direction in ("received", "sent")
+    ]
+
+
 def _delivery(delivery: Delivery, begun: datetime) -> dict[str, Any]:
     event = delivery.event
     return {
@@ -129,6 +161,7 @@ def _delivery(delivery: Delivery, begun: datetime) -> dict[str, Any]:
 def _attempt(attempt: Attempt, begun: datetime) -> dict[str, Any]:
     return {
         "at_ms": _ms(begun, attempt.at),
+        "number": attempt.number,
         "took_ms": attempt.took_ms,
         "status": attempt.status,
         "problem": attempt.problem,

@@ -275,6 +275,11 @@ class Visit:
         return form_token(self.token, "" if self.session is None else self.session.chosen)
 
     @property
+    def session_csrf(self) -> str:
+        """Token of forms that are about the session alone, whatever account is chosen."""
+        return form_token(self.token)
+
+    @property
     def done(self) -> str | None:
         """Text of what a form has just done."""
         name = self.query("done")

@@ -34,6 +34,7 @@ __all__ = [
     "dropped_lines",
     "naming_calls",
     "print_line",
+    "readable_line",
     "redact",
     "standard_descriptors",
 ]
@@ -81,12 +82,16 @@ def redact(text: str) -> str:
     return text
 
 
+def readable_line(record: logging.LogRecord) -> str:
+    """Return ``time level logger: message``, without secrets."""
+    return redact(f"{_moment(record)} {record.levelname:<7} {record.name}: {_one_line(record.getMessage())}")
+
+
 class _Text(logging.Formatter):
     """``time level logger: message  call_sid=...``."""
 
     def format(self, record: logging.LogRecord) -> str:
-        message = _one_line(record.getMessage())
-        line = f"{_moment(record)} {record.levelname:<7} {record.name}: {message}"
+        line = readable_line(record)
         for name, value in _context(record).items():
             line += f"  {name}={value}"
         if record.exc_info:

@@ -22,6 +22,7 @@ from api.http.app import Neighbours, create_app, trusts
 from api.http.server_socket import HttpServerSocket
 from api.mcp.gateway import McpGateway
 from api.openapi.document import product_version
+from api.process.call_lines import CallLines
 from api.process.collectors import (
     LoopLag,
     collect_calls,
@@ -390,6 +391,8 @@ class Server:
         # Their streams stay open until they close, so they close before HTTP waits for their connections.
         self._parts.push_async_callback(self.mcp.close)
         if settings.console:
+            lines = CallLines(self.control.call_of)
+            self._parts.callback(lines.attach())
             console = Console(
                 self.services,
                 self.lifecycle,
@@ -400,6 +403,8 @@ class Server:
                     shown=shown_settings(settings),
                     operators=settings.console_operators,
                     scrape=self.metrics.scrape,
+                    banned=lambda: self.control.guard.banned,
+                    lines=lines,
                 ),
             )
             console.attach(app)

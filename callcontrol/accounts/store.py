@@ -338,9 +338,9 @@ def delete_old_of_operators(connection: Connection, now: datetime, actions_befor
     return tokens + connection.execute(sa.delete(operator_actions).where(old)).rowcount
 
 
-def insert_action(connection: Connection, action: OperatorAction) -> None:
-    """Record what an operator does."""
-    connection.execute(
+def insert_action(connection: Connection, action: OperatorAction) -> int:
+    """Record what an operator does; returns the position in the record."""
+    written = connection.execute(
         sa.insert(operator_actions).values(
             operator=action.operator,
             account_sid=action.account_sid,
@@ -348,6 +348,13 @@ def insert_action(connection: Connection, action: OperatorAction) -> None:
             created_at=to_micros(action.at),
         )
     )
+    (position,) = written.inserted_primary_key or (0,)
+    return int(position)
+
+
+def delete_action(connection: Connection, position: int) -> None:
+    """Delete an entry of the record."""
+    connection.execute(sa.delete(operator_actions).where(operator_actions.c.position == position))
 
 
 def newest_actions(connection: Connection, limit: int) -> list[OperatorAction]:

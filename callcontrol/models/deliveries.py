@@ -79,6 +79,8 @@ class Attempt:
 
     Attributes:
         at: Time of its beginning.
+        number: Its number since the last replay, from 1. Nodes of an older version log no attempts, so that
+            numbers may be missing.
         took_ms: Time to the status line or the failure; None if the request was not sent.
         status: HTTP status; 0 without a response.
         problem: Error text; None if the receiver accepted the event.
@@ -88,6 +90,7 @@ class Attempt:
     """
 
     at: datetime
+    number: int
     took_ms: int | None
     status: int = 0
     problem: str | None = None

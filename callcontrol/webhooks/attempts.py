@@ -114,6 +114,7 @@ def packed(log: Sequence[Attempt]) -> str | None:
         [
             {
                 "at": to_micros(attempt.at),
+                "number": attempt.number,
                 "took_ms": attempt.took_ms,
                 "status": attempt.status,
                 "problem": clean(attempt.problem),
@@ -126,8 +127,17 @@ def packed(log: Sequence[Attempt]) -> str | None:
     )
 
 
-def unpacked(stored: str | None) -> Sequence[Attempt]:
-    """Log of its stored form."""
-    if stored is None:
-        return ()
-    return tuple(Attempt(**{**attempt, "at": to_moment(attempt["at"])}) for attempt in unpack(stored))
+def unpacked(stored: str | None, attempts: int) -> Sequence[Attempt]:
+    """
+    Log of its stored form, of a delivery of so many attempts.
+
+    Numbers beyond them are of a log that a node of an older version left at a replay.
+    """
+    rows = [] if stored is None else unpack(stored)
+    # Stored without numbers, they were the newest.
+    before = attempts - len(rows)
+    log = (
+        Attempt(**{"number": before + place, **row, "at": to_moment(row["at"])})
+        for place, row in enumerate(rows, 1)
+    )
+    return tuple(attempt for attempt in log if 0 < attempt.number <= attempts)

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.acceptance.stage import Customer
-from tests.support.browser import DESKTOP, HEARD, KEEP, PHONE, Browsing, Scheme, violations
+from tests.support.browser import DESKTOP, HEARD, KEEP, PHONE, Browsing, Scheme, picture, violations
 from tests.support.server_process import ServerProcess, wait_until
 
 ECHO, SPEECH, BUSY, TONE = (f"+91980000000{number}" for number in (1, 2, 3, 7))
@@ -59,11 +59,42 @@ def test_the_first_visit_leads_to_a_talking_call_in_three_clicks(
         expect(page.locator("#ladder")).to_contain_text("BYE")
         expect(page.locator("#player")).to_be_visible()
         assert violations(page) == []
+        picture(page, "first-call", 1240)
     listed = server.request("GET", "/v1/calls", customer.key).data
     assert [(call["from"], call["to"], call["status"]) for call in listed] == [(number, SPEECH, "completed")]
     # The line beside it is the request that was made.
     body = json.loads(line[line.index("'{") + 1 : line.rindex("'")])
     assert (body["from"], body["to"], body["verbs"][0]["verb"]) == (number, SPEECH, "play")
+
+
+@pytest.mark.long("a call to a real browser")
+def test_the_first_call_may_be_to_the_browser_and_its_agent_is_tried_there(
+    browsing: Browsing, server: ServerProcess, customer: Customer, key: str
+) -> None:
+    number, _ = customer.lease()
+    made = server.request("POST", "/api/v1/agents", key, {"name": "Echo"})
+    assert made.status == 201, made
+    with browsing.person() as page:
+        browsing.sign_in(page, server.url, key)
+        page.goto(f"{server.url}/console/agents/{made.data['id']}")
+        page.get_by_role("link", name="Talk with it").click()
+        assert page.get_by_label("Your browser").is_checked()
+        assert '"to": "browser:first-' in page.locator("#first code").inner_text().replace(':"', ': "')
+        page.get_by_role("button", name="3. Call").click()
+        expect(page.locator("#first-state")).to_contain_text("You are talking with it")
+        expect(page.locator("#ladder")).to_contain_text("How can I help you?")
+        expect(page.get_by_role("img", name="Level, dB")).to_be_visible()
+        assert violations(page) == []
+        page.get_by_role("button", name="Hang up").click()
+        expect(page.locator("#first-state")).to_contain_text("ended")
+        expect(page.locator("#ladder")).to_contain_text("BYE")
+        # And once more, in the same page.
+        page.get_by_label("Plays a prompt").check()
+        page.get_by_role("button", name="3. Call").click()
+        expect(page.locator("#first-state")).to_contain_text("ended", timeout=60_000)
+    calls = server.request("GET", "/v1/calls", key).data
+    assert [(call["from"], call["status"]) for call in calls] == [(number, "completed")] * 2
+    assert all(call["to"].startswith("browser:first-") for call in calls)
 
 
 def test_live_shows_calls_as_they_come_and_go(
@@ -83,6 +114,8 @@ def test_live_shows_calls_as_they_come_and_go(
         other = place(customer, ECHO, **TALKING)
         expect(row).to_have_count(2)
         expect(row.first).to_contain_text("in progress")
+        expect(row.first.locator("[data-loss]")).to_contain_text("loss")
+        picture(page, "live", 480)
         row.first.get_by_role("button", name="Hang up").click()
         page.wait_for_url("**/console/live?done=hung_up")
         expect(row).to_have_count(1)

@@ -91,7 +91,14 @@ def test_the_axis_shows_texts_as_texts(
             | {"response_code": 0, "problem": "p", "delivered_ms": None, "next_attempt_at": "n", "body": "b"}
             | {
                 "log": [
-                    {"at_ms": 6, "took_ms": 3, "status": 500, "problem": "p", "body": "b"}
+                    {
+                        "at_ms": 6,
+                        "number": number + 1,
+                        "took_ms": 3,
+                        "status": 500,
+                        "problem": "p",
+                        "body": "b",
+                    }
                     | {"body_bytes": 3, "is_whole": number == 1}
                     for number in range(2)
                 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Thread
@@ -14,7 +15,8 @@ from fixtures.agent import DemoAgent
 from media.audio import tone
 from tests.acceptance.stage import Customer
 from tests.browser.test_calls import ECHO, SPEECH, TALKING, place, rows, until
-from tests.support.browser import Browsing, violations
+from tests.browser.test_webhook_answers import forgetful_receiver
+from tests.support.browser import Browsing, picture, violations
 from tests.support.ports import free_port
 from tests.support.server_process import ServerProcess, wait_until
 
@@ -57,13 +59,27 @@ def agent() -> Iterator[str]:
 def test_a_bridged_call_shows_both_legs(
     browsing: Browsing, server: ServerProcess, customer: Customer, key: str
 ) -> None:
-    number, _ = customer.lease({"target": "forward", "forward_to": ECHO})
-    reply = server.request(
-        "POST", "/v1/sandbox/inbound", key, {"to": number, "from": SPEECH, "hangup_after_seconds": 2}
-    )
-    call_sid = reply.data["call_sid"]
-    until(customer, call_sid, "completed")
+    with forgetful_receiver() as receiver:
+        binding = {
+            "target": "forward",
+            "forward_to": ECHO,
+            "record": True,
+            "status_webhook_url": receiver.url,
+        }
+        number, _ = customer.lease(binding)
+        # Long enough for two intervals of the quality of each leg.
+        placed = {"to": number, "from": SPEECH, "hangup_after_seconds": 13}
+        call_sid = server.request("POST", "/v1/sandbox/inbound", key, placed).data["call_sid"]
+        until(customer, call_sid, "completed")
     with opened(browsing, server, key, call_sid) as page:
+        expect(page.locator("#player")).to_be_visible()
+        expect(page.locator("#quality")).to_be_visible()
+        for direction in ("received", "sent"):
+            for leg in "ab":
+                expect(page.locator("#quality .key")).to_contain_text(f"leg {leg}, {direction}")
+        described = page.get_by_role("img", name="MOS. ").get_attribute("aria-label") or ""
+        assert re.search(r"leg b received: [34]\.\d+ \u2013 [34]\.", described), described
+        picture(page, "bridged-call", 1240)
         listed = rows(page)
         assert len([line for line in listed if "INVITE" in line and "200" not in line]) == 2, listed
         told(page, "call.answered", "BYE", "Charge")
@@ -86,6 +102,7 @@ def test_a_masked_call_shows_its_parties_legs(
     with opened(browsing, server, key, call_sid) as page:
         expect(page.locator("main")).to_contain_text("Masking")
         expect(page.locator("#ladder")).to_contain_text("ACK")
+        picture(page, "masked-call")
         listed = rows(page)
         assert len([line for line in listed if "INVITE" in line and "200" not in line]) == 2, listed
     server.request("DELETE", f"/v1/Accounts/{customer.account_sid}/Calls/{call_sid}", customer.key)
@@ -103,6 +120,7 @@ def test_a_streamed_call_shows_its_stream(
             page.get_by_role("button", name="Hang up").click()
             expect(page.locator("#ladder")).to_contain_text("BYE")
             told(page, "INVITE", "call.answered", "stream", "Charge")
+            picture(page, "streamed-call")
         until(customer, call_sid, "completed")
 
 
@@ -115,6 +133,7 @@ def test_a_failed_call_shows_its_reason(
     with opened(browsing, server, key, call_sid) as page:
         expect(page.locator("main")).to_contain_text(ended["hangup_cause"])
         expect(page.locator("#ladder")).to_contain_text("stream")
+        picture(page, "failed-call")
 
 
 def test_a_transferred_call_shows_the_party_that_took_over(
@@ -131,4 +150,6 @@ def test_a_transferred_call_shows_the_party_that_took_over(
         page.get_by_role("button", name="Hang up").click()
         expect(page.locator("#ladder")).to_contain_text("BYE")
         told(page, "INVITE", "call.answered", "bridge", "call.transferred", "Charge")
+        expect(page.locator("#player")).to_be_visible()
+        picture(page, "transferred-call", 1240)
     until(customer, call_sid, "completed")

@@ -27,6 +27,8 @@ def test_an_operator_sees_calls_of_all_accounts_and_acts_in_one(
     link = server.command("console", "link", "--operator", "asha@desk", "--url", server.url)["url"]
     with browsing.person(errors=["403", "404"]) as page:
         page.goto(str(link))
+        assert violations(page) == []
+        page.get_by_role("button", name="Sign in").click()
         page.wait_for_url("**/console/live")
         expect(page.locator("[data-live]")).to_have_text("Live")
         calls = [place(customer, ECHO, **TALKING) for customer in (one, other)]

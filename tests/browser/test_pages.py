@@ -69,10 +69,12 @@ def test_the_printed_link_signs_in_once(browsing: Browsing, server: ServerProces
     link = line.split()[1]
     with browsing.person() as page:
         page.goto(link)
+        page.get_by_role("button", name="Sign in").click()
         page.wait_for_url(lambda there: "sign-in" not in there)
         assert page.locator(".leave").is_visible()
     with browsing.person(errors=["401"]) as page:
         page.goto(link)
+        page.get_by_role("button", name="Sign in").click()
         assert page.get_by_role("alert").is_visible()
         assert page.get_by_label("API key").is_visible()
 

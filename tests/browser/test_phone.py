@@ -14,12 +14,17 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.acceptance.stage import Customer
-from tests.support.browser import DESKTOP, HEARD, KEEP, PHONE, Browsing, Scheme, violations
+from tests.support.browser import DESKTOP, HEARD, KEEP, PHONE, Browsing, Scheme, picture, violations
 from tests.support.server_process import ServerProcess, wait_until
 
 pytestmark = pytest.mark.long("real calls of a real browser")
 
 ECHO, BUSY = "+919800000001", "+919800000003"
+
+
+_PACKETS = HEARD.replace("totalAudioEnergy", "packetsReceived")
+# What a restart changes.
+_PATH = r"""() => /a=ice-ufrag:(\S+)/.exec(window.connections.at(-1).currentLocalDescription.sdp)[1]"""
 
 
 @dataclass
@@ -58,6 +63,33 @@ def telephone(
         browsing.sign_in(page, server.url, key)
         page.goto(f"{server.url}/console/phone")
         yield Telephone(page)
+
+
+@dataclass
+class Network:
+    """The network of a page, from before its first connection: that of requests, and that of packets."""
+
+    page: Page
+
+    def __post_init__(self) -> None:
+        self._session = self.page.context.new_cdp_session(self.page)
+        self._session.send("Network.enable")
+        self._set(offline=False, loss=0)
+
+    @contextmanager
+    def gone(self) -> Iterator[None]:
+        """Cut it until the block ends."""
+        self._set(offline=True, loss=100)
+        try:
+            yield
+        finally:
+            self._set(offline=False, loss=0)
+
+    def _set(self, *, offline: bool, loss: int) -> None:
+        free = {"latency": 1, "downloadThroughput": -1, "uploadThroughput": -1}
+        self._session.send(
+            "Network.emulateNetworkConditions", {"offline": offline, "packetLoss": loss, **free}
+        )
 
 
 @dataclass
@@ -121,6 +153,8 @@ def test_a_party_of_the_sandbox_is_called_and_heard(
         phone.shows(f"In a call with {ECHO}.")
         phone.hears()
         assert violations(phone.page) == []
+        if size == DESKTOP:
+            picture(phone.page, "phone", 700)
         wider = phone.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
         assert wider <= 0, f"{wider} px wider than the screen"
         phone.press("Mute")
@@ -149,6 +183,62 @@ def test_digits_reach_the_verbs_of_a_number(
             phone.press("4", "2")
             phone.shows("has ended: hung up.")
         assert keys.digits == ["42"]
+
+
+def test_a_call_from_a_trunk_rings_in_the_page_and_is_answered(
+    browsing: Browsing, server: ServerProcess, customer: Customer, key: str
+) -> None:
+    number, _ = customer.lease({"target": "browser", "identity": "desk", "timeout": 60})
+    with telephone(browsing, server, key) as phone:
+        phone.page.get_by_label("Name", exact=True).fill("desk")
+        phone.press("Be called")
+        phone.shows("Can be called as desk.")
+        placed = {"to": number, "behaviour": "tone", "hangup_after_seconds": 4}
+        call_sid = server.request("POST", "/v1/sandbox/inbound", key, placed).data["call_sid"]
+        phone.shows("calls.")
+        phone.press("Answer")
+        phone.shows("In a call with")
+        phone.hears()
+        # The caller hangs up.
+        phone.shows("has ended")
+    call = server.request("GET", f"/v1/calls/{call_sid}", key).data
+    assert (call["direction"], call["to"], call["status"]) == ("inbound", number, "completed")
+
+
+def test_a_network_that_is_gone_for_five_seconds_ends_no_call(
+    browsing: Browsing, server: ServerProcess, customer: Customer, key: str
+) -> None:
+    customer.lease()
+    lost = ("ERR_INTERNET_DISCONNECTED", "Failed to load resource")
+    with telephone(browsing, server, key, errors=lost) as phone:
+        network = Network(phone.page)
+        phone.call(ECHO)
+        phone.shows(f"In a call with {ECHO}.")
+        phone.hears()
+        with network.gone():
+            before, path = phone.page.evaluate(_PACKETS), phone.page.evaluate(_PATH)
+            began_ms = phone.page.evaluate("performance.now()")
+            phone.page.wait_for_function("since => performance.now() > since + 5000", arg=began_ms)
+            assert phone.page.evaluate(_PACKETS) < before + 50, "it was not cut"
+        # Another path was found, by an ICE restart.
+        assert wait_until(lambda: phone.page.evaluate(_PATH) != path, 20.0)
+        phone.hears()
+        phone.shows(f"In a call with {ECHO}.")
+        phone.press("Hang up")
+        phone.shows("has ended")
+
+
+def test_a_page_that_is_closed_ends_its_call_within_ten_seconds(
+    browsing: Browsing, server: ServerProcess, customer: Customer, key: str
+) -> None:
+    customer.lease()
+    with telephone(browsing, server, key) as phone:
+        phone.call(ECHO)
+        phone.shows(f"In a call with {ECHO}.")
+        phone.page.close()
+        (call,) = server.request("GET", "/v1/calls", key).data
+        path = f"/v1/calls/{call['call_sid']}"
+        assert wait_until(lambda: server.request("GET", path, key).data["status"] == "completed", 10.0)
 
 
 def test_what_is_refused_is_said_and_the_next_call_is_made(

@@ -50,7 +50,16 @@ def paths(server: ServerProcess, customer: Customer, key: str) -> list[str]:
     return [
         *("numbers", f"numbers/{number_id}", "numbers/buy", "trunks", f"trunks/{trunk['carrier_sid']}"),
         *("agents", f"agents/{agent_id}", "webhooks", f"webhooks/calls/{hook_id}"),
-        *("masking", "masking/logs", "otp", "messages", "templates", "keys", "wallet", "server"),
+        *(
+            "masking",
+            "masking/logs",
+            "otp",
+            "messages",
+            "templates",
+            "keys",
+            "wallet",
+            "server",
+        ),
     ]
 
 
@@ -167,6 +176,13 @@ def test_the_operator_sees_plots_and_settings(browsing: Browsing, own_server: Se
         expect(memory.locator("canvas")).to_be_visible()
         expect(page.locator("main")).to_contain_text("TRUNKLINE_DATA_DIR")
         assert "TRUNKLINE_SECRET_KEYS" not in page.content()
+        page.get_by_role("link", name="Log lines of a call").click()
+        page.get_by_label("Identifier of the call").fill(CORPUS[0])
+        page.get_by_role("button", name="Show").click()
+        expect(page.locator("main")).to_contain_text("No line of this call")
+        assert violations(page) == []
+        assert_nothing_ran(page)
+        page.goto(f"{own_server.url}/console/server")
         cores = page.locator("[data-metric=process_cpu_seconds_total] output")
         expect(cores).to_have_text(re.compile("^[0-9]"), timeout=20_000)
         assert violations(page) == []

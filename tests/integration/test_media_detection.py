@@ -169,3 +169,9 @@ async def test_the_level_of_what_is_said_is_measured_while_that_is_asked_for(ben
     assert (meter.lost, meter.sent_lost) == (stats.lost, stats.sent_lost)
     one.stream.detection.stop("level")
     assert one.stream.meter().level_db is None
+    # The next run begins with silence, before it has heard anything.
+    other.stream.stop_playback()
+    one.stream.detection.start(level=True)
+    # A meter tells once a second.
+    async with asyncio.timeout(0.9):
+        await until(lambda: one.stream.meter().level_db == 127)

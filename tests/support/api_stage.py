@@ -29,9 +29,10 @@ from callcontrol.calls.events import Event
 from callcontrol.calls.events.commands import LiveCommand
 from callcontrol.calls.leg import LegView
 from callcontrol.calls.live import control
+from callcontrol.calls.records.quality import LegHistory
 from callcontrol.clock import WallClock
 from callcontrol.egress.aio.resolver import SocketAddress
-from callcontrol.ids import LegId
+from callcontrol.ids import A_LEG, LegId
 from callcontrol.models import CallRecord, Environment, Service
 from callcontrol.wallet.store import ledger
 from fixtures.carrier import PROMPTS_DIRECTORY
@@ -74,6 +75,12 @@ class ParkedMedia:
 
     of: dict[LegId, StreamMeter] = field(default_factory=dict)
     stopped: int = 0
+    first_leg: LegId = A_LEG
+    over_time: Sequence[LegHistory] = ()
+
+    def histories(self) -> Sequence[LegHistory]:
+        """Return the quality over time."""
+        return self.over_time
 
     def meters(self) -> dict[LegId, StreamMeter]:
         """Return what is measured."""

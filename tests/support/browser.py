@@ -8,6 +8,7 @@ may be a coroutine.
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +28,7 @@ __all__ = [
     "Scheme",
     "chromium",
     "open_browser",
+    "picture",
     "violations",
 ]
 
@@ -53,6 +55,7 @@ HEARD = """async () => {
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 _AXE = Path(__file__).resolve().parents[1] / "browser" / "axe" / "axe.min.js"
 _TIMEOUT_MS = 30_000
+_PICTURE_WIDTH = 1180
 # Fake devices: a microphone that beeps, and no question for it.
 ARGUMENTS = (
     "--no-sandbox",
@@ -114,6 +117,20 @@ def violations(page: Page) -> list[str]:
         for rule in found["violations"]
         for node in rule["nodes"]
     ]
+
+
+def picture(page: Page, name: str, height: int = 940) -> None:
+    """
+    Write a picture of a page for the documents, if TRUNKLINE_CONSOLE_PICTURES names their folder.
+
+    It begins at the top of the page, and is of the width that they show.
+    """
+    folder = os.environ.get("TRUNKLINE_CONSOLE_PICTURES")
+    if folder:
+        page.set_viewport_size({"width": _PICTURE_WIDTH, "height": height})
+        # Plots are drawn anew for the width, in the next frame.
+        page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        page.screenshot(path=Path(folder) / f"{name}.png", animations="disabled")
 
 
 def chromium() -> str:

@@ -11,14 +11,14 @@ from typing import Any
 from urllib.parse import urlencode
 
 from api.console.app import Console, ConsoleSettings
-from api.console.visit import COOKIE
+from api.console.visit import COOKIE, form_token
 from api.http.app import create_app, trusts
 from api.process.metrics import Metrics
 from tests.support.api_facts import KEY
 from tests.support.api_stage import URL, ApiStage
 from tests.unit.api.client import Answer, Client, client_for
 
-__all__ = ["OURS", "Person", "console_client", "sign_in"]
+__all__ = ["OURS", "Person", "console_client", "follow_link", "send_form", "sign_in"]
 
 OURS: Mapping[str, str] = {"Sec-Fetch-Site": "same-origin", "Origin": "http://localhost"}
 """Headers that a browser sends with a form of a page of the console."""
@@ -48,11 +48,16 @@ async def console_client(stage: ApiStage, **settings: Any) -> AsyncIterator[Clie
 
 @dataclass
 class Person:
-    """Somebody who is signed in: a browser with the cookie of a session, on a page with its forms' token."""
+    """
+    Somebody who is signed in: a browser with the cookie of a session, on a page with its forms' token.
+
+    `chosen` is the account that an operator has chosen.
+    """
 
     client: Client
     cookie: str
     peer: str = "10.0.0.7"
+    chosen: str = ""
 
     async def get(self, path: str, **headers: str) -> Answer:
         """Open a page."""
@@ -63,13 +68,13 @@ class Person:
         """Send a form of a page of the console; its token is added unless it is among the fields."""
         given = dict(fields or {})
         if "csrf" not in given:
-            given["csrf"] = await self.token()
+            given["csrf"] = form_token(self.cookie, self.chosen) if self.chosen else await self.token()
         return await send_form(
             self.client, path, given, {"Cookie": f"{COOKIE}={self.cookie}", **OURS, **headers}, self.peer
         )
 
     async def token(self) -> str:
-        """Token of the session's forms, from any page."""
+        """Token of the forms that are about the session, from any page."""
         page = await self.get("/console/no-such-page")
         found = _TOKEN.search(page.body.decode())
         assert found is not None, page.body.decode()
@@ -91,6 +96,18 @@ async def sign_in(client: Client, key: str = KEY) -> Person:
     answer = await send_form(client, "/console/sign-in", {"key": key}, OURS)
     assert answer.status == 200, answer.body.decode()
     return Person(client, cookie_of(answer))
+
+
+async def follow_link(client: Client, token: str) -> Answer:
+    """Open a link that signs in, and press its button."""
+    page = await client.get(f"/console/sign-in?token={token}", key=None, peer="10.0.0.7")
+    assert page.status == 200 and "Set-Cookie" not in page.headers, page.body.decode()
+    found = re.search(
+        r'action="([^"]+)">\s*<p>[^<]*</p>\s*<input type="hidden" name="token" value="([^"]+)"',
+        page.body.decode(),
+    )
+    assert found is not None, page.body.decode()
+    return await send_form(client, found[1], {"token": found[2]}, OURS)
 
 
 def cookie_of(answer: Answer) -> str:

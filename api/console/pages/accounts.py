@@ -30,7 +30,7 @@ async def list_accounts(visit: Visit) -> web.StreamResponse:
     return visit.show("accounts.html", accounts=found[:MOST_SHOWN], more=max(0, len(found) - MOST_SHOWN))
 
 
-@pages.post(f"{PATH}/choose")
+@pages.post(f"{PATH}/choose", of_session=True)
 async def choose_account(visit: Visit) -> web.StreamResponse:
     """Enter an account, and go back to the call from which it was chosen, if any; without one, leave it."""
     account_sid = visit.form.get("account", "")

@@ -44,6 +44,9 @@ async def list_calls(visit: Visit) -> web.StreamResponse:
         "wanted": wanted,
         "searched": any(wanted.values()),
         "trunks": trunks,
+        "names": {trunk.carrier_sid: trunk.name for trunk in trunks},
+        # A value of a row narrows the search that has found it.
+        "kept": wanted,
         "statuses": list(CallStatus),
         "products": [_NO_PRODUCT, *_PRODUCTS],
     }

@@ -14,6 +14,7 @@ from api.console.visit import HOME, Visit
 from api.routes.calls import call_request
 from api.schemas.base import validate_body
 from api.schemas.calls import CreateCall
+from callcontrol.aio.tokens import new_id
 from callcontrol.errors import DomainError, Forbidden, NotFound, ServiceUnavailable
 from callcontrol.models import CallRecord, PhoneNumber
 
@@ -41,6 +42,8 @@ _SAY: Final[Mapping[str, Any]] = {
 _AGENT_NAME: Final = "Echo of the console"
 _STREAM: Final = "wss://agent.example.com/stream"
 _DOES: Final = ("prompt", "say", "agent", "stream")
+_FIELDS: Final = ("to", "does", "stream_url", "agent")
+_BROWSER: Final = "browser"
 
 pages = Pages("first", scope="calls.read", writes="calls.write", nav=Navigation("calls", 30, PATH))
 
@@ -54,14 +57,14 @@ async def show(visit: Visit) -> web.StreamResponse:
             call = await visit.services.calls.get_call(visit.account_sid, visit.query("call").lower())
         except (NotFound, Forbidden):
             raise NotFound("Your account has no such call.") from None
-    values = visit.queries("to", "does", "stream_url")
+    values = visit.queries(*_FIELDS)
     return visit.show("first.html", **await _shown(visit, values, call))
 
 
 @pages.post(PATH)
 async def place(visit: Visit) -> web.StreamResponse:
     """Place the call, and show its time axis."""
-    values = {name: visit.form.get(name, "").strip() for name in ("to", "does", "stream_url")}
+    values = {name: visit.form.get(name, "").strip() for name in _FIELDS}
     try:
         record = await _place(visit, values)
     except DomainError as refusal:
@@ -84,7 +87,7 @@ async def _place(visit: Visit, values: Mapping[str, str]) -> CallRecord:
 
 async def _agent(visit: Visit, values: Mapping[str, str]) -> str | None:
     """
-    Identifier of the account's newest voice agent, or of a built-in one that is made for this.
+    Identifier of the voice agent that is named, the account's newest, or a built-in one made for this.
 
     Raises:
         Forbidden: There is none, and the key may make none.
@@ -93,6 +96,8 @@ async def _agent(visit: Visit, values: Mapping[str, str]) -> str | None:
         return None
     if not visit.may("assistant", "assistant"):
         raise Forbidden("Your key lacks the scope assistant, which voice agents need.")
+    if values["agent"]:
+        return values["agent"]
     agents = visit.storage.agents
     found = await agents.list(visit.account_sid, 1, 1)
     if found.items:
@@ -128,9 +133,14 @@ async def _shown(visit: Visit, values: Mapping[str, str], call: CallRecord | Non
     agent_id = None
     if visit.may("assistant", "assistant"):
         found = await visit.storage.agents.list(visit.account_sid, 1, 1)
-        agent_id = found.items[0].agent_id if found.items else None
+        agent_id = values["agent"] or (found.items[0].agent_id if found.items else None)
     does = values["does"] if values["does"] in _DOES else _DOES[0]
+    # A telephone is of the session's key, and of one page: another has another name.
+    identity = f"first-{new_id()[-12:]}"
+    browser = f"{_BROWSER}:{identity}" if visit.operator is None and visit.may("calls.write") else None
     to = values["to"] if values["to"] in _PARTIES else _PARTIES[0]
+    if browser is not None and values["to"].partition(":")[0] == _BROWSER:
+        to = browser
     stream_url = values["stream_url"] or _STREAM
     fields = {name: _does({"does": name, "stream_url": stream_url}, agent_id or "AGENT_ID") for name in _DOES}
     body = {"from": number or "NUMBER", "to": to, **fields[does]}
@@ -138,7 +148,9 @@ async def _shown(visit: Visit, values: Mapping[str, str], call: CallRecord | Non
         "call": call,
         "number": number,
         "parties": _PARTIES,
-        "chosen": {"to": to, "does": does, "stream_url": values["stream_url"]},
+        "browser": browser,
+        "identity": identity,
+        "chosen": {"to": to, "does": does, "stream_url": values["stream_url"], "agent": values["agent"]},
         "fields": fields,
         "url": f"{visit.console.settings.public_url}/v1/calls",
         "curl": curl(f"{visit.console.settings.public_url}/v1/calls", body),

@@ -1,4 +1,4 @@
-"""The server, for its operator: measurements as plots, rejected sources, nodes and settings."""
+"""The server, for its operator: measurements as plots, rejected sources, log lines, nodes and settings."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any, Final
 from aiohttp import web
 
 from api.console.page import Navigation, Pages
-from api.console.visit import HOME, Visit
+from api.console.rendering import duration
+from api.console.visit import HOME, UUID, Visit
 from api.openapi.document import product_version
-from callcontrol.errors import Forbidden
+from callcontrol.errors import Forbidden, NodeUnreachable
 from callcontrol.nodes.lease import Node
 
 __all__ = ["pages"]
@@ -17,6 +18,7 @@ __all__ = ["pages"]
 PATH: Final = f"{HOME}/server"
 
 _ACTIONS_SHOWN: Final = 50
+_BANNED_SHOWN: Final = 50
 _PLOTS: Final = (
     ("trunkline_calls_active", "gauge"),
     ("trunkline_calls_ended_total", "rate"),
@@ -44,6 +46,8 @@ async def show_server(visit: Visit) -> web.StreamResponse:
     if not await _is_operator(visit):
         return visit.show("server.html", is_operator=False)
     membership = visit.storage.membership
+    banned = visit.console.settings.banned()
+    longest = sorted(banned.items(), key=lambda item: item[1], reverse=True)
     return visit.show(
         "server.html",
         is_operator=True,
@@ -52,9 +56,32 @@ async def show_server(visit: Visit) -> web.StreamResponse:
         phase=visit.console.lifecycle.phase.value,
         nodes=[_shown(node) for node in await membership.nodes()],
         plots=_PLOTS,
+        banned=[{"source": source, "left": duration(left_s)} for source, left_s in longest[:_BANNED_SHOWN]],
+        banned_more=max(0, len(banned) - _BANNED_SHOWN),
         settings=sorted((visit.console.settings.shown or {}).items()),
         actions=await visit.storage.operators.actions(_ACTIONS_SHOWN),
     )
+
+
+@pages.get(f"{PATH}/log")
+async def show_log(visit: Visit) -> web.StreamResponse:
+    """
+    Show the log lines of a call, which its node keeps.
+
+    Raises:
+        Forbidden: Somebody else asks than the operator.
+        NodeUnreachable: The call was another node's.
+    """
+    if not await _is_operator(visit):
+        raise Forbidden("The log is for the operator of the server.")
+    call_sid, lines = visit.query("call").lower(), visit.console.settings.lines
+    found = () if lines is None else lines.of(call_sid)
+    if not found and UUID.fullmatch(call_sid):
+        record = await visit.storage.calls.find(call_sid)
+        if record is not None and await visit.storage.membership.is_another(record.node):
+            raise NodeUnreachable(record.node, "The log of the call is kept")
+    dropped = 0 if lines is None else lines.dropped(call_sid)
+    return visit.show("log.html", call_sid=call_sid, lines=found, dropped=dropped)
 
 
 @pages.get(f"{PATH}/metrics")

@@ -22,11 +22,18 @@ pages = Pages("sign_in", every_account=True)
 
 @pages.get(f"{HOME}/sign-in", public=True)
 async def ask(visit: Visit) -> web.StreamResponse:
-    """Show the form; a link with a token signs in at once."""
+    """Show the form; that of a link with a token is one button."""
     token = visit.request.query.get("token")
-    # A link is for one use, which is not a look at its head.
-    if token is None or visit.request.method == "HEAD":
-        return visit.show("sign_in.html", next=_next(visit.query("next")))
+    if token is not None:
+        # A link is for one use, and programs look at what stands in messages.
+        return visit.show("link.html", token=token)
+    return visit.show("sign_in.html", next=_next(visit.query("next")))
+
+
+@pages.post(f"{HOME}/sign-in/link", public=True)
+async def sign_in_by_link(visit: Visit) -> web.StreamResponse:
+    """Open a session with the token of a link, which is used up."""
+    token = visit.form.get("token", "")
     try:
         visit.console.count_sign_in(visit.request)
         storage = visit.storage
@@ -49,7 +56,7 @@ async def sign_in(visit: Visit) -> web.StreamResponse:
     return _signed_in(visit, session, following)
 
 
-@pages.post(f"{HOME}/sign-out")
+@pages.post(f"{HOME}/sign-out", of_session=True)
 async def sign_out(visit: Visit) -> web.StreamResponse:
     """End the session."""
     storage = visit.storage

@@ -2,8 +2,10 @@
 import { listen } from "./events.js";
 import { draw, seconds } from "./ladder.js";
 import { Overview } from "./overview.js";
+import { QualityPlots } from "./quality.js";
 
 const LOAD_AGAIN_MS = 500;
+const MEASURED_MS = 5000;
 
 export function follow(axis, { onData = () => {} } = {}) {
   const texts = JSON.parse(axis.querySelector("#axis-texts").textContent);
@@ -15,7 +17,9 @@ export function follow(axis, { onData = () => {} } = {}) {
   let ladder = null;
   let timer = null;
   let loading = false;
+  let measured = 0;
 
+  const quality = new QualityPlots(find("quality"), texts);
   const begin = () => data?.recording?.at_ms ?? 0;
   const overview = new Overview(find("overview"), texts, (ms) => {
     if (player.hidden) return;
@@ -26,6 +30,7 @@ export function follow(axis, { onData = () => {} } = {}) {
   function move() {
     const at = begin() + player.currentTime * 1000;
     overview.move(at);
+    quality.move(at);
     ladder?.move(at);
   }
 
@@ -76,6 +81,7 @@ export function follow(axis, { onData = () => {} } = {}) {
       await showRecording();
       notes();
       overview.show(data, wave);
+      quality.show(data);
       drawLadder();
       onData(data);
     } catch {
@@ -89,6 +95,13 @@ export function follow(axis, { onData = () => {} } = {}) {
     timer ??= setTimeout(() => { timer = null; load(); }, LOAD_AGAIN_MS);
   }
 
+  /** Levels have changed: what is measured is drawn anew after a while, if somebody sees it. */
+  function heard() {
+    if (document.hidden || performance.now() < measured + MEASURED_MS) return;
+    measured = performance.now();
+    later();
+  }
+
   let frame = 0;
   const tick = () => { move(); if (!player.paused) frame = requestAnimationFrame(tick); };
   player.addEventListener("play", () => { cancelAnimationFrame(frame); tick(); });
@@ -99,10 +112,14 @@ export function follow(axis, { onData = () => {} } = {}) {
     if (!data?.call.active) return;
     data.now_ms += 1000;
     overview.show(data, wave);
+    quality.show(data);
   }, 1000);
   load();
-  return { load, later };
+  return { load, later, heard };
 }
+
+/** Path of the events for the axis of a call. */
+export const eventsOf = (axis) => `/console/events?levels=1&call=${encodeURIComponent(axis.dataset.call)}`;
 
 const clock = (total) => `${Math.floor(total / 60)}:${String(Math.floor(total % 60)).padStart(2, "0")}`;
 
@@ -119,9 +136,9 @@ export function showFacts(call, texts) {
   if (call.price !== null) set("price", `\u20b9${call.price.toFixed(2)}`);
 }
 
-// The page of a call; the first visit follows a call that begins later.
+// The page of a call, or of a first call that was placed.
 const axis = document.querySelector(".axis[data-timeline]");
-if (axis && !axis.hasAttribute("data-waits")) {
+if (axis) {
   const texts = JSON.parse(axis.querySelector("#axis-texts").textContent);
   let call = null;
   let ended = null;
@@ -134,6 +151,6 @@ if (axis && !axis.hasAttribute("data-waits")) {
       showFacts(call, texts);
     },
   });
-  listen({ path: `/console/events?call=${encodeURIComponent(axis.dataset.call)}`, onCalls: followed.later, onRefresh: followed.load });
+  listen({ path: eventsOf(axis), onCalls: followed.later, onRefresh: followed.load, onLevels: followed.heard });
   setInterval(() => { if (call?.active) showFacts(call, texts); }, 1000);
 }

@@ -26,8 +26,8 @@ document.addEventListener("submit", (event) => {
     event.preventDefault();
     return;
   }
-  // A second click would do it twice.
-  if (form.method === "post") setTimeout(() => form.querySelectorAll("button").forEach((it) => { it.disabled = true; }));
+  // A second click would do it twice. A form that a script sends is the matter of that script.
+  if (form.method === "post" && !event.defaultPrevented) setTimeout(() => form.querySelectorAll("button").forEach((it) => { it.disabled = true; }));
 });
 window.addEventListener("pageshow", () => document.querySelectorAll("form button").forEach((it) => { it.disabled = false; }));
 

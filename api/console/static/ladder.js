@@ -24,8 +24,11 @@ const cut = (content, length) => (content.length > length ? `${content.slice(0, 
 export const seconds = (ms) => `${(ms / 1000).toFixed(ms < 100000 ? 3 : 1)} s`;
 
 function brief(details) {
+  // Identifiers come last: a line shows its beginning.
+  const last = ([name]) => Number(/_(sid|id)$/.test(name));
   return Object.entries(details)
     .filter(([, value]) => value !== null && typeof value !== "object")
+    .sort((one, other) => last(one) - last(other))
     .map(([name, value]) => `${name} ${value}`)
     .join(", ");
 }
@@ -44,13 +47,12 @@ function answerText(attempt, t) {
 // A delivery in words: its request, and each attempt with its answer.
 function deliveryText(hook, t) {
   const state = `${hook.status}, ${hook.attempts} ${hook.attempts === 1 ? t.attempt : t.attempts}`;
-  const first = hook.attempts - hook.log.length + 1;
   const parts = [`${hook.method} ${hook.url}\n${state}${hook.next_attempt_at ? `, ${t.pending} ${hook.next_attempt_at}` : ""}`];
   if (!hook.log.length && hook.problem) parts.push(hook.problem);
   parts.push(`${t.request}\n${hook.body}`);
-  hook.log.forEach((attempt, number) => {
-    parts.push(`${t.answer_to} ${first + number}, ${seconds(attempt.at_ms)}: ${outcome(attempt, t)}\n${answerText(attempt, t)}`);
-  });
+  for (const attempt of hook.log) {
+    parts.push(`${t.answer_to} ${attempt.number}, ${seconds(attempt.at_ms)}: ${outcome(attempt, t)}\n${answerText(attempt, t)}`);
+  }
   return parts.join("\n\n");
 }
 
@@ -80,16 +82,15 @@ export function entriesOf(data, texts) {
       state: hook.status === "failed" ? "bad" : hook.status === "pending" ? "wait" : "",
       body,
     });
-    const first = hook.attempts - hook.log.length + 1;
-    hook.log.forEach((attempt, number) => {
+    for (const attempt of hook.log) {
       // The first one is at the time of its event, if it was not held back.
-      if (first + number === 1) return;
+      if (attempt.number === 1) continue;
       entries.push({
-        at: attempt.at_ms, kind: "webhook", title: `${t.webhook}: ${hook.event}, ${t.attempt} ${first + number}`,
-        label: `${hook.method} ${hook.event}`, detail: `${t.attempt} ${first + number}: ${outcome(attempt, t)}`,
+        at: attempt.at_ms, kind: "webhook", title: `${t.webhook}: ${hook.event}, ${t.attempt} ${attempt.number}`,
+        label: `${hook.method} ${hook.event}`, detail: `${t.attempt} ${attempt.number}: ${outcome(attempt, t)}`,
         state: attempt.problem ? "bad" : "", body,
       });
-    });
+    }
   }
   for (const said of data.transcript) {
     entries.push({ at: said.at_ms, kind: "said", label: said.text, detail: "", title: t[said.role] ?? said.role, body: said.text, state: "" });

@@ -1,5 +1,6 @@
 // The telephone of the page, by the module that pages of customers get. Whatever others send is set as text.
 import { Phone } from "/webrtc/trunkline-phone.js";
+import { grants } from "./token.js";
 
 const given = JSON.parse(document.getElementById("phone-data").textContent);
 const { texts } = given;
@@ -10,21 +11,11 @@ let call = null;
 let far = "";
 let since = null;
 let beginning = false;
-let token = null;
 
 const fill = (text, ...values) => values.reduce((shown, value) => shown.replace("{}", () => value), text);
 
-/** Token of the session for the chosen name and number; a new one shortly before its end. */
-async function granted() {
-  if (token && Date.parse(token.expires_at) - Date.now() > 60_000) return token;
-  const body = new URLSearchParams({ csrf: given.csrf, identity: at("identity").value, from: at("from").value });
-  const response = await fetch("/console/phone/token", { method: "POST", body });
-  const answer = await response.json().catch(() => ({ problem: texts.over }));
-  if (!response.ok) throw new Error([answer.problem, ...Object.values(answer.errors ?? {})].join(" "));
-  token = answer;
-  return token;
-}
-
+// For the chosen name and number.
+const granted = grants(() => ({ csrf: given.csrf, identity: at("identity").value, from: at("from").value }), texts.over);
 const phone = new Phone({ token: granted });
 
 function problem(text) {
@@ -121,7 +112,7 @@ phone.addEventListener("listening", ({ error }) => {
   show();
 });
 
-for (const name of ["identity", "from"]) at(name).addEventListener("change", () => { token = null; });
+for (const name of ["identity", "from"]) at(name).addEventListener("change", granted.forget);
 at("listen").addEventListener("click", () => (phone.listening ? phone.close() : phone.listen()));
 at("answer").addEventListener("click", () => call.answer().catch((error) => problem(reason(error))));
 at("refuse").addEventListener("click", () => call.refuse().catch((error) => problem(reason(error))));

@@ -35,7 +35,7 @@ class Plot {
       legend: { show: false },
       cursor: { show: false },
       scales: {
-        x: { range: (_, low, high) => [Math.min(low, high - 60), high] },
+        x: { range: () => this.times() },
         y: { range: (_, low, high) => [Math.min(0, low), high > 0 ? high * 1.1 : 1] },
       },
       axes: [axis, { ...axis, size: 44, values: (_, ticks) => ticks.map((tick) => number.format(tick)) }],
@@ -45,6 +45,13 @@ class Plot {
 
   size() {
     return { width: Math.max(this.frame.clientWidth, 100), height: 90 };
+  }
+
+  // At least the last minute: of a single reading the library would show years.
+  times() {
+    const [at] = this.data;
+    const now = at.at(-1) ?? Date.now() / 1000;
+    return [Math.min(at[0] ?? now, now - 60), now];
   }
 
   add(at, samples) {

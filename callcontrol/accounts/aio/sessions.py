@@ -229,10 +229,14 @@ class OperatorSessions:
         """End all sessions and links of an operator; returns their number."""
         return await self.writer.commit(lambda connection: accounts.delete_operator(connection, operator))
 
-    async def note(self, operator: str, account_sid: str, path: str) -> None:
-        """Record a form of an operator, before it is done."""
+    async def note(self, operator: str, account_sid: str, path: str) -> int:
+        """Record a form of an operator, before it is done; returns the number of the entry."""
         action = OperatorAction(operator, account_sid, path[:_MAX_PATH_CHARS], utc_now())
-        await self.writer.commit(lambda connection: accounts.insert_action(connection, action))
+        return await self.writer.commit(lambda connection: accounts.insert_action(connection, action))
+
+    async def withdraw(self, number: int) -> None:
+        """Delete an entry of the record, of a form that another node has recorded."""
+        await self.writer.commit(lambda connection: accounts.delete_action(connection, number))
 
     async def actions(self, limit: int) -> Sequence[OperatorAction]:
         """Newest actions of all operators, newest first."""

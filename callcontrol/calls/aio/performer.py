@@ -375,6 +375,7 @@ class Performer:
         record.quality = self.media.quality()
         events = self.event("call.completed")
         self._note("event", "call.completed", {"hangup_cause": record.hangup_cause})
+        self._context.services.calls.journal.keep_quality(record.call_sid, self.media.histories())
         self._context.services.calls.finish(record, charge_paise=effect.charge_paise, events=events)
         if TransferPerformer in self._parts:
             self._parts[TransferPerformer].release()

@@ -33,6 +33,7 @@ from callcontrol.calls.steps.agent_stream import AgentStep
 from callcontrol.calls.steps.bridge import BridgeStep
 from callcontrol.calls.steps.party_transfer import PartyTransferStep
 from callcontrol.calls.transfers.replaces import PartnerStep
+from callcontrol.calls.transfers.transfer import peer_of
 from callcontrol.ids import LegId
 from callcontrol.models import CallStatus
 
@@ -117,7 +118,7 @@ def _may_redirect(call: "CallMachine", _: RedirectRequested | StepsRequested) ->
 
 def _leg_of(call: "CallMachine", party: PartyName) -> LegId | None:
     first = call.a_leg.id
-    leg = first if party == "a" else call.transfers.peer_of(first)
+    leg = first if party == "a" else peer_of(call, first)
     return leg if leg is not None and call.is_up(leg) else None
 
 
@@ -183,7 +184,7 @@ def _transfer(call: "CallMachine", command: TransferCommand) -> Iterator[Effect]
     """
     step = call.step
     if isinstance(step, BridgeStep):
-        leg = call.transfers.peer_of(call.a_leg.id) if command.party == "a" else call.a_leg.id
+        leg = peer_of(call, call.a_leg.id) if command.party == "a" else call.a_leg.id
         if leg is not None:
             yield from call.transfers.start(leg, command.to)
     elif isinstance(step, AgentStep):

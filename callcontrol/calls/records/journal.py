@@ -1,15 +1,18 @@
 """
-Journal of recent calls: events, steps and streams of each call with their times, for troubleshooting.
+Journal of recent calls: events, steps and streams of each call with their times, and quality and levels of
+its legs over time, for troubleshooting.
 
 It is kept in memory like the SIP trace, for recent calls only.
 """
 
+from array import array
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
 from typing import Any, Final, Literal
 
+from callcontrol.calls.records.quality import LegHistory
 from callcontrol.ids import CallSid
 from sip.values import frozen
 
@@ -17,6 +20,9 @@ MAX_CALLS: Final = 500
 """Calls whose entries are kept."""
 MAX_ENTRIES: Final = 200
 """Entries that are kept of a call; later ones are dropped, and counted."""
+
+MAX_LEVELS: Final = 600
+"""Levels that are kept of a leg, the newest."""
 
 EntryKind = Literal["event", "step"]
 """Kind of an entry: an event as webhooks report it, or something that the call does."""
@@ -46,6 +52,8 @@ class CallJournal:
         self._max_entries = max_entries
         self._calls: OrderedDict[CallSid, list[JournalEntry]] = OrderedDict()
         self._dropped: dict[CallSid, int] = {}
+        self._histories: dict[CallSid, Sequence[LegHistory]] = {}
+        self._levels: dict[CallSid, dict[str, array[float]]] = {}
 
     def note(self, call_sid: CallSid, entry: JournalEntry) -> None:
         """Add an entry of a call."""
@@ -55,12 +63,36 @@ class CallJournal:
             if len(self._calls) > self._max_calls:
                 oldest, _ = self._calls.popitem(last=False)
                 self._dropped.pop(oldest, None)
+                self._histories.pop(oldest, None)
+                self._levels.pop(oldest, None)
         if len(entries) < self._max_entries:
             entries.append(entry)
         else:
             self._dropped[call_sid] = self._dropped.get(call_sid, 0) + 1
         if self.watcher is not None:
             self.watcher(call_sid)
+
+    def keep_quality(self, call_sid: CallSid, histories: Sequence[LegHistory]) -> None:
+        """Keep the quality of the legs of a call that has ended, as long as its entries."""
+        if histories and call_sid in self._calls:
+            self._histories[call_sid] = histories
+
+    def quality_of(self, call_sid: CallSid) -> Sequence[LegHistory]:
+        """Quality of the legs of a call that has ended; empty when it is no longer kept."""
+        return self._histories.get(call_sid, ())
+
+    def note_level(self, call_sid: CallSid, leg: str, at_s: float, level_dbfs: float) -> None:
+        """Keep a level of a leg, at a time in seconds since 1970."""
+        if call_sid not in self._calls:
+            return
+        line = self._levels.setdefault(call_sid, {}).setdefault(leg, array("d"))
+        line.extend((at_s, level_dbfs))
+        del line[: -2 * MAX_LEVELS]
+
+    def levels_of(self, call_sid: CallSid) -> Mapping[str, Sequence[tuple[float, float]]]:
+        """Time and level of each leg while somebody looked; empty when nobody did."""
+        lines = self._levels.get(call_sid, {})
+        return {leg: list(zip(line[::2], line[1::2], strict=True)) for leg, line in lines.items()}
 
     def of(self, call_sid: CallSid) -> list[JournalEntry]:
         """Entries of a call in order; empty when they are no longer kept."""

@@ -1,14 +1,15 @@
 """Voice quality of a call, from the engine's measurements on its legs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
+from datetime import datetime, timedelta
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from callcontrol.histogram import Histogram
 from callcontrol.ids import LegId
 from callcontrol.models import DirectionQuality, LegQuality, Quality
-from media.types import RemoteMedia, StreamStats
+from media.types import QualityInterval, RemoteMedia, StreamStats
 
 MAX_LEGS: Final = 8
 """Limit of legs in the quality of a call; of a call with many transfers the first legs are shown."""
@@ -81,6 +82,48 @@ def stored_quality(stored: Mapping[str, Any]) -> Quality:
 def _stored_leg(stored: Mapping[str, Any]) -> LegQuality:
     directions = {name: DirectionQuality(**stored[name]) for name in ("received", "sent")}
     return LegQuality(**{**stored, **directions})
+
+
+class QualityPoint(NamedTuple):
+    """Quality of a leg in an interval of about 5 s that ends at a time."""
+
+    at: datetime
+    received: DirectionQuality
+    sent: DirectionQuality
+    rtt_ms: float | None
+
+
+class LegHistory(NamedTuple):
+    """Quality of a leg in the intervals of its last three minutes, the oldest first."""
+
+    leg: str
+    points: Sequence[QualityPoint]
+
+
+def leg_history(
+    leg: str, intervals: Iterable[QualityInterval], now: datetime, now_monotonic_s: float
+) -> LegHistory:
+    """Return the history of a leg from the engine's intervals, whose times are monotonic."""
+    return LegHistory(
+        leg,
+        [
+            QualityPoint(
+                now - timedelta(seconds=now_monotonic_s - one.ended_monotonic_s),
+                DirectionQuality(
+                    _rounded(one.mos_received),
+                    _rounded(one.jitter_ms) if one.expected > one.lost else None,
+                    _loss_pct(one.lost, one.expected),
+                ),
+                DirectionQuality(
+                    _rounded(one.mos_sent),
+                    _rounded(one.sent_jitter_ms),
+                    _loss_pct(one.sent_lost, one.sent_expected),
+                ),
+                _rounded(one.rtt_ms),
+            )
+            for one in intervals
+        ],
+    )
 
 
 class QualityMetrics:

@@ -21,7 +21,7 @@ from callcontrol.calls.leg import Leg, LegInput
 from callcontrol.calls.steps.agent_stream import AgentStep
 from callcontrol.calls.steps.bridge import BridgeStep
 from callcontrol.calls.transfers.replaces import PartnerStep, Replacement, refuse_replacement
-from callcontrol.calls.transfers.transfer import Transfer, party_of, refusal_of
+from callcontrol.calls.transfers.transfer import Transfer, party_of, peer_of, refusal_of
 from callcontrol.errors import DomainError
 from callcontrol.ids import LegId
 from callcontrol.models.parties import Party
@@ -131,7 +131,7 @@ class CallTransfers:
 
     def join_requested(self, event: JoinRequested) -> Iterator[Effect]:
         """Handle another call that wants to join its party with the peer of a leg of this call."""
-        other = self.peer_of(event.leg)
+        other = peer_of(self._call, event.leg)
         if self._objection(event.leg) is not None or other is None:
             yield AnswerPartner(event.call_sid, None)
             return
@@ -165,16 +165,9 @@ class CallTransfers:
 
     # --- changing places ----------------------------------------------------------------------------------
 
-    def peer_of(self, leg: LegId) -> LegId | None:
-        """The leg that hears the given one; None when an agent or nobody does."""
-        step, first = self._call.step, self._call.a_leg
-        if not isinstance(step, BridgeStep) or not step.joined:
-            return None
-        return step.b_leg if leg == first.id else first.id
-
     def replace_leg(self, old: LegId, new: Leg) -> Iterator[Effect]:
         """Replace a leg with another answered one; the old leg is no longer charged."""
-        call, other = self._call, self.peer_of(old)
+        call, other = self._call, peer_of(self._call, old)
         if old == call.a_leg.id:
             call.replace_a_leg(new.id)
         elif isinstance(call.step, BridgeStep):
@@ -187,7 +180,7 @@ class CallTransfers:
 
     def join(self, old: LegId, event: PartnerReady) -> Iterator[Effect]:
         """Connect the other leg with a party of another call."""
-        other = self.peer_of(old)
+        other = peer_of(self._call, old)
         assert other is not None
         yield StopAudio(other)
         yield LinkPartner(other, event.call_sid, event.leg)

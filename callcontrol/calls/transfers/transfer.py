@@ -36,6 +36,7 @@ from callcontrol.calls.events.transfers import (
     TransferRequested,
 )
 from callcontrol.calls.hangup_cause import NORMAL_CLEARING, HangupCause, rejection_of
+from callcontrol.calls.steps.bridge import BridgeStep
 from callcontrol.errors import DomainError, Forbidden, ValidationFailed
 from callcontrol.ids import LegId
 from callcontrol.models import CallRecord, CallStatus
@@ -192,7 +193,7 @@ class Transfer(Machine[TransferState]):
     def _left_alone(self, _: Event | None) -> Iterator[Effect]:
         """The party that asked hung up early: play ringback to the one it leaves."""
         self._gone = True
-        waiting = self._call.transfers.peer_of(self.leg)
+        waiting = peer_of(self._call, self.leg)
         if waiting is not None:
             self._ringback = waiting
             yield PlayRingback(waiting)
@@ -324,6 +325,14 @@ IGNORED: Final = frozenset(
 
 
 # --- target of a REFER --------------------------------------------------------------------------------------
+
+
+def peer_of(call: "CallMachine", leg: LegId) -> LegId | None:
+    """Return the leg that hears the given one; None when an agent or nobody does."""
+    step, first = call.step, call.a_leg
+    if not isinstance(step, BridgeStep) or not step.joined:
+        return None
+    return step.b_leg if leg == first.id else first.id
 
 
 def party_of(asked: TransferRequested, record: CallRecord) -> Party:

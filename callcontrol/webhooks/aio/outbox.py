@@ -367,7 +367,7 @@ class Outbox:
         """Record the outcome of an attempt and schedule the next one."""
         now = self._clock.now()
         delivery.attempts += 1
-        delivery.attempt_log = added(delivery.attempt_log, _attempt(answer, now))
+        delivery.attempt_log = added(delivery.attempt_log, _attempt(answer, delivery.attempts, now))
         delivery.response_code = answer.status
         delivery.last_error = answer.problem
         if answer.problem is None:
@@ -422,11 +422,12 @@ class Outbox:
         self._wake.set()
 
 
-def _attempt(answer: Answer, now: datetime) -> Attempt:
+def _attempt(answer: Answer, number: int, now: datetime) -> Attempt:
     """Entry of the log for an attempt that has ended."""
     took_s, body = answer.took_s, answer.body
     return Attempt(
         now - timedelta(seconds=took_s or 0.0),
+        number,
         None if took_s is None else round(took_s * 1000),
         answer.status,
         answer.problem,

@@ -334,5 +334,5 @@ def _delivery(row: Any) -> Delivery:
         response_code=row["response_code"],
         last_error=row["last_error"],
         delivered_at=to_moment_or_none(row["delivered_at"]),
-        attempt_log=unpacked(row["attempt_log"]),
+        attempt_log=unpacked(row["attempt_log"], row["attempts"]),
     )

@@ -4,9 +4,11 @@ The media of one call: an RTP stream for each leg, and the parts that use them.
 ``Descriptions`` negotiates with the parties, ``LegAudio`` links and plays audio, ``LegDigits`` sends digits.
 """
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
+from callcontrol.aio.tokens import utc_now
 from callcontrol.calls.aio.dtmf import LegDigits
 from callcontrol.calls.aio.media.audio import DRAIN_MARK, LegAudio
 from callcontrol.calls.aio.media.leg import LegMedia, MediaSettings
@@ -24,7 +26,7 @@ from callcontrol.calls.events.media import (
     SpeechEnded,
     SpeechStarted,
 )
-from callcontrol.calls.records.quality import call_quality, leg_quality
+from callcontrol.calls.records.quality import MAX_LEGS, LegHistory, call_quality, leg_history, leg_quality
 from callcontrol.ids import A_LEG, LegId
 from callcontrol.models import LegQuality, Quality
 from media.aio import MediaEngine, RtpStream
@@ -71,6 +73,7 @@ class MediaLegs:
         """Notifies the agent of its marks and its queue: the call decides nothing about them."""
         self._legs: dict[LegId, LegMedia] = {}
         self._qualities: dict[LegId, LegQuality] = {}
+        self._histories: list[LegHistory] = []
 
     @cached_property
     def audio(self) -> LegAudio:
@@ -173,6 +176,9 @@ class MediaLegs:
                 self.audio.part(media)
             media.peer_leg = None
             name = "a" if leg == self.first_leg else "b"
+            history = self._history(name, media)
+            if history.points and len(self._histories) < MAX_LEGS:
+                self._histories.append(history)
             media.stream.close()
             quality = leg_quality(name, media.remote, media.stream.stats())
             self._qualities[leg] = quality
@@ -194,6 +200,20 @@ class MediaLegs:
         """Free all streams at the end of the call."""
         for leg in list(self._legs):
             self.close(leg)
+
+    def histories(self) -> Sequence[LegHistory]:
+        """Quality of the legs over time, those that are closed first."""
+        return [
+            *self._histories,
+            *(
+                self._history("a" if leg == self.first_leg else "b", media)
+                for leg, media in self._legs.items()
+                if media.remote is not None
+            ),
+        ]
+
+    def _history(self, name: str, media: LegMedia) -> LegHistory:
+        return leg_history(name, media.stream.intervals(), utc_now(), time.monotonic())
 
     def quality(self) -> Quality | None:
         """Quality of the closed legs; None before there is any."""

@@ -67,6 +67,11 @@ void ToneListener::look(dsp::DetectorFrame frame, std::int64_t) {
                   static_cast<std::uint64_t>(tone->freq_hz + 0.5F));
 }
 
+void LevelMeter::begin() {
+    // The figure is of the meter that was there before, if any.
+    stream().figures().loudness_db.set(0);
+}
+
 void LevelMeter::look(dsp::DetectorFrame frame, std::int64_t) {
     power_ += (graph::power_of(frame) - power_) * meter_smoothing;
     loudest_ = std::max(loudest_, power_);

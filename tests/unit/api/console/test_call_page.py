@@ -18,9 +18,10 @@ from api.console.waveform import Unreadable, read_waveform
 from callcontrol.calls.aio.sip_trace import TraceEntry
 from callcontrol.calls.events.commands import MuteRequested
 from callcontrol.calls.records.journal import CallJournal, JournalEntry
+from callcontrol.calls.records.quality import LegHistory, QualityPoint
 from callcontrol.database.tables.calls import calls
 from callcontrol.errors import NodeUnreachable
-from callcontrol.models import Attempt, Delivery, WebhookEvent
+from callcontrol.models import Attempt, Delivery, DirectionQuality, WebhookEvent
 from callcontrol.webhooks.store import deliveries
 from tests.support.api_facts import (
     ACCOUNT,
@@ -125,17 +126,41 @@ async def test_the_axis_has_the_journal_and_the_webhooks(person: Person, stage: 
 async def test_the_axis_has_each_attempt_with_its_answer(person: Person, stage: ApiStage) -> None:
     event = WebhookEvent("e", ACCOUNT, "call.answered", "https://a.example", b"{}", MOMENT, CALL_SID)
     log = [
-        Attempt(MOMENT + timedelta(seconds=1), 20, 500, "answered 500", "<script>", 8),
-        Attempt(MOMENT + timedelta(seconds=6), 30, 200, None, None, 70_000, False),
+        Attempt(MOMENT + timedelta(seconds=1), 1, 20, 500, "answered 500", "<script>", 8),
+        Attempt(MOMENT + timedelta(seconds=6), 3, 30, 200, None, None, 70_000, False),
     ]
     await stage.write(partial(deliveries.insert, rows=[deliveries.row_of(event)]))
-    done = Delivery(event, MOMENT, "delivered", 2, 200, None, MOMENT, log)
+    done = Delivery(event, MOMENT, "delivered", 3, 200, None, MOMENT, log)
     await stage.write(partial(deliveries.record_outcomes, rows=[deliveries.outcome_row(done)]))
     (hook,) = (await person.get(f"{PAGE}/call.json")).json()["webhooks"]
     assert [list(attempt.values()) for attempt in hook["log"]] == [
-        [1000, 20, 500, "answered 500", "<script>", 8, True],
-        [6000, 30, 200, None, None, 70_000, False],
+        [1000, 1, 20, 500, "answered 500", "<script>", 8, True],
+        [6000, 3, 30, 200, None, None, 70_000, False],
     ]
+
+
+async def test_the_axis_has_the_quality_of_each_direction(person: Person, stage: ApiStage) -> None:
+    point = QualityPoint(
+        MOMENT + timedelta(seconds=5), DirectionQuality(4.2, 1.5, 0.5), DirectionQuality(), 33.0
+    )
+    histories = [LegHistory("a", [point])]
+    journal = stage.storage.calls.journal
+    journal.keep_quality(CALL_SID, histories)
+    assert journal.quality_of(CALL_SID) == (), "it is kept with the entries of its call"
+    parked = stage.park(record=await stage.storage.calls.get(ACCOUNT, CALL_SID))
+    parked.media.over_time = histories
+    shown = (await person.get(f"{PAGE}/timeline")).json()["quality"]
+    assert [(line["leg"], line["direction"], line["points"]) for line in shown] == [
+        ("a", "received", [{"at_ms": 5000, "mos": 4.2, "jitter_ms": 1.5, "packet_loss_pct": 0.5}]),
+        ("a", "sent", [{"at_ms": 5000, "mos": None, "jitter_ms": None, "packet_loss_pct": None}]),
+    ]
+    journal.note(ENDED_SID, JournalEntry(MOMENT, "event", "call.completed"))
+    journal.keep_quality(ENDED_SID, histories)
+    journal.note_level(ENDED_SID, "b", MOMENT.timestamp() + 2, -30.0)
+    ended = (await person.get(f"/console/calls/{ENDED_SID}/timeline")).json()
+    assert [line["direction"] for line in ended["quality"]] == ["received", "sent"]
+    (line,) = ended["levels"]
+    assert (line["leg"], [point["level_dbfs"] for point in line["points"]]) == ("b", [-30.0])
 
 
 async def test_webhooks_are_left_out_without_their_scope(web: Client) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from functools import partial
 
 import pytest
 
 from api.console.feed import Feed, Subscription
+from callcontrol.aio.tokens import new_id
 from callcontrol.calls.records.journal import JournalEntry
+from callcontrol.calls.records.store import calls
 from callcontrol.errors import ServiceUnavailable
 from callcontrol.models import CallStatus
 from tests.support.api_facts import (
@@ -91,6 +94,48 @@ async def test_an_entry_of_the_journal_changes_its_call(stage: ApiStage, feed: F
         await page.next(5)
         stage.storage.calls.journal.note(CALL_SID, JournalEntry(MOMENT, "step", "play"))
         assert events(await page.next(5))[0][2] == [CALL_SID]
+
+
+async def test_many_changes_are_told_in_several_messages(stage: ApiStage, feed: Feed) -> None:
+    records = [call(new_id()) for _ in range(120)]
+    async with feed.subscribe(ACCOUNT, None, None) as page:
+        await page.next(5)
+        for record in records:
+            stage.storage.calls.update(record)
+        told: list[list[str]] = []
+        while sum(map(len, told)) < len(records):
+            told += [calls for _, _, calls in events(await page.next(5))]
+    assert [len(calls) for calls in told] == [50, 50, 20]
+    assert {sid for calls in told for sid in calls} == {record.call_sid for record in records}
+
+
+@pytest.mark.parametrize("account_sid", [ACCOUNT, None])
+async def test_calls_of_other_servers_are_told_when_they_change(
+    stage: ApiStage, feed: Feed, monkeypatch: pytest.MonkeyPatch, account_sid: str | None
+) -> None:
+    monkeypatch.setattr("api.console.feed._LOOK_AGAIN_S", 0.0)
+    monkeypatch.setattr(type(stage.storage.database), "shared", object())
+    monkeypatch.setattr(type(stage.storage.membership), "name", "here")
+    elsewhere = call(new_id(), node="there", status=CallStatus.RINGING)
+    await stage.write(
+        partial(calls.insert, rows=[calls.row_of(it) for it in (elsewhere, call(new_id(), node="here"))])
+    )
+    async with (
+        feed.subscribe(account_sid, None, None) as page,
+        feed.subscribe(account_sid, elsewhere.call_sid, None) as one,
+    ):
+        await page.next(5), await one.next(5)
+        ((_, _, told),) = events(await page.next(5))
+        # Those that were up before are of no node.
+        assert elsewhere.call_sid in told and len(set(told)) == len(told)
+        # Its page reads its signalling anew.
+        while "refresh" not in [name for name, *_ in events(await one.next(5))]:
+            pass
+        assert await page.next(0.9) == b"", "nothing has changed"
+        elsewhere.status, elsewhere.ended_at = CallStatus.COMPLETED, MOMENT
+        await stage.write(partial(calls.update, rows=[calls.changes_of(elsewhere)]))
+        ((_, _, told),) = events(await page.next(5))
+        assert told == [elsewhere.call_sid]
 
 
 async def test_a_page_that_comes_back_gets_what_it_missed(stage: ApiStage, feed: Feed) -> None:

@@ -11,8 +11,10 @@ import pytest
 from api.console import levels as levels_module
 from api.console.feed import Feed, Subscription
 from api.console.levels import Levels
+from callcontrol.aio.tokens import new_id
+from callcontrol.calls.records.journal import MAX_LEVELS, JournalEntry
 from media.types import StreamMeter
-from tests.support.api_facts import ACCOUNT, CALL_SID, ENDED_SID, OTHER_ACCOUNT, call
+from tests.support.api_facts import ACCOUNT, CALL_SID, ENDED_SID, MOMENT, OTHER_ACCOUNT, call
 from tests.support.api_stage import ApiStage, ParkedCall
 from tests.support.waiting import until
 
@@ -50,7 +52,7 @@ async def told(page: Subscription) -> dict[str, Any]:
 
 
 async def test_levels_are_told_when_they_change(stage: ApiStage, parked: ParkedCall) -> None:
-    levels = Levels(stage.services.calls)
+    levels = Levels(stage.services.calls, stage.storage.calls.journal)
     parked.media.of = {0: meter(None), 1: meter(127)}
     assert look(levels) == {ACCOUNT: {CALL_SID: [(0, 0, None, None), (1, 0, None, None)]}}
     assert look(levels) == {}
@@ -66,8 +68,33 @@ async def test_levels_are_told_when_they_change(stage: ApiStage, parked: ParkedC
     assert look(levels)[ACCOUNT][CALL_SID] == [(1, 0, None, None)], "a leg has left"
 
 
+async def test_the_page_of_a_call_is_told_its_levels_and_they_are_kept(
+    stage: ApiStage, feed: Feed, parked: ParkedCall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.console.feed._TELL_CALLS_AGAIN", 2)
+    other = stage.park(record=call(new_id()))
+    other.media.of = {0: meter(30)}
+    parked.media.of = {0: meter(20), 1: meter(127), 2: meter(None)}
+    journal = stage.storage.calls.journal
+    for record in (parked.record, other.record):
+        journal.note(record.call_sid, JournalEntry(MOMENT, "event", "call.answered"))
+    async with feed.subscribe(ACCOUNT, CALL_SID, None, levels=True) as page:
+        assert await told(page) == {CALL_SID: [[0, 40, None, None], [1, 0, None, None], [2, 0, None, None]]}
+        assert feed.levels.measured == 1
+        # And again after some looks, although nothing has changed.
+        assert CALL_SID in await told(page)
+    kept = journal.levels_of(CALL_SID)
+    assert {leg: {level for _, level in line} for leg, line in kept.items()} == {"a": {-20.0}, "b": {-60.0}}
+    assert journal.levels_of(other.record.call_sid) == {}
+    for number in range(MAX_LEVELS + 5):
+        journal.note_level(CALL_SID, "a", float(number), -1.0)
+    assert len(journal.levels_of(CALL_SID)["a"]) == MAX_LEVELS
+    journal.note_level("nobody's", "a", 1.0, -1.0)
+    assert journal.levels_of("nobody's") == {}
+
+
 async def test_pages_of_all_accounts_are_told_the_levels_of_each(stage: ApiStage, parked: ParkedCall) -> None:
-    levels = Levels(stage.services.calls)
+    levels = Levels(stage.services.calls, stage.storage.calls.journal)
     parked.media.of = {0: meter(23)}
     told_of = {CALL_SID: [(0, 36, None, None)]}
     assert levels.look((None,)) == {None: told_of}
@@ -77,7 +104,7 @@ async def test_pages_of_all_accounts_are_told_the_levels_of_each(stage: ApiStage
 
 
 async def test_loss_is_that_of_the_last_seconds(stage: ApiStage, parked: ParkedCall) -> None:
-    levels = Levels(stage.services.calls)
+    levels = Levels(stage.services.calls, stage.storage.calls.journal)
 
     def after(came: int, lost: int, sent_lost: int | None = None) -> Any:
         parked.media.of = {0: meter(127, came, lost, sent_lost)}
@@ -94,7 +121,7 @@ async def test_loss_is_that_of_the_last_seconds(stage: ApiStage, parked: ParkedC
 
 
 async def test_only_calls_that_somebody_sees_are_measured(stage: ApiStage, parked: ParkedCall) -> None:
-    levels = Levels(stage.services.calls)
+    levels = Levels(stage.services.calls, stage.storage.calls.journal)
     assert look(levels, OTHER_ACCOUNT) == {} and levels.measured == 0
     look(levels)
     assert levels.measured == 1 and parked.media.stopped == 0
@@ -106,7 +133,7 @@ async def test_the_newest_calls_are_measured(
     stage: ApiStage, parked: ParkedCall, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(levels_module, "MOST_MEASURED", 1)
-    levels = Levels(stage.services.calls)
+    levels = Levels(stage.services.calls, stage.storage.calls.journal)
     parked.media.of = {0: meter(20)}
     look(levels)
     newer = stage.park(record=call(ENDED_SID))

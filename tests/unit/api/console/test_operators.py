@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from aiohttp import web
 
+from api.console.visit import form_token
+from callcontrol.errors import NodeUnreachable
 from tests.support.api_facts import ACCOUNT, CALL_SID, ENDED_SID, OTHER_ACCOUNT, OTHER_CALL_SID
 from tests.support.api_stage import ApiStage
-from tests.support.console_stage import OURS, Person, cookie_of, sign_in
+from tests.support.console_stage import Person, console_client, cookie_of, follow_link, sign_in
 from tests.unit.api.client import Client
 
 LIVE, CALLS = "/console/live", "/console/calls"
@@ -18,18 +21,17 @@ LIVE, CALLS = "/console/live", "/console/calls"
 async def operator(web: Client, stage: ApiStage) -> Person:
     """An operator who has just signed in by a link."""
     link = await stage.storage.operators.make_link("asha@desk")
-    head = await web.request("HEAD", f"/console/sign-in?token={link}", key=None, peer="10.0.0.7")
-    assert (head.status, "Set-Cookie" in head.headers) == (200, False)
-    answer = await web.get(f"/console/sign-in?token={link}", key=None, peer="10.0.0.7")
+    answer = await follow_link(web, link)
     assert answer.status == 200, answer.body.decode()
-    again = await web.get(f"/console/sign-in?token={link}", key=None, peer="10.0.0.7")
-    assert again.status == 401
+    assert (await follow_link(web, link)).status == 401
     return Person(web, cookie_of(answer))
 
 
 async def choose(operator: Person, account_sid: str, **fields: str) -> Any:
-    answer = await operator.post("/console/accounts/choose", {"account": account_sid, **fields})
+    given = {"account": account_sid, "csrf": await operator.token(), **fields}
+    answer = await operator.post("/console/accounts/choose", given)
     assert answer.status == 303, answer.body.decode()
+    operator.chosen = account_sid
     return answer.headers["Location"]
 
 
@@ -72,7 +74,7 @@ async def test_in_an_account_its_calls_are_seen_and_changed_and_that_is_recorded
     assert (await operator.get(f"{CALLS}/{OTHER_CALL_SID}")).status == 404
     assert (await operator.post(f"{CALLS}/{CALL_SID}/hangup")).status == 303
     assert len(parked.posted) == 1
-    (action,) = [it for it in await stage.storage.operators.actions(5) if "hangup" in it.path]
+    (action,) = await stage.storage.operators.actions(5)
     assert (action.operator, action.account_sid, action.path) == (
         *("asha@desk", ACCOUNT),
         f"{CALLS}/{CALL_SID}/hangup",
@@ -83,6 +85,31 @@ async def test_in_an_account_its_calls_are_seen_and_changed_and_that_is_recorded
     assert OTHER_CALL_SID in {
         call["call_sid"] for call in (await operator.get(f"{LIVE}/calls")).json()["calls"]
     }
+
+
+@pytest.mark.parametrize(("status", "kept"), [(303, 0), (404, 0), (503, 1)])
+async def test_a_form_that_another_node_carries_out_is_recorded_there(
+    stage: ApiStage, monkeypatch: pytest.MonkeyPatch, status: int, kept: int
+) -> None:
+    recorded: list[int] = []
+
+    class Other:
+        async def answer(self, *_: Any) -> web.Response:
+            recorded.append(len(await stage.storage.operators.actions(5)))
+            return web.Response(status=status)
+
+    async def hangup_call(*_: Any) -> None:
+        raise NodeUnreachable("b", "The call is")
+
+    monkeypatch.setattr(stage.services.calls, "hangup_call", hangup_call)
+    async with console_client(stage, forwarder=Other()) as client:
+        link = await stage.storage.operators.make_link("asha@desk")
+        operator = Person(client, cookie_of(await follow_link(client, link)))
+        await choose(operator, ACCOUNT)
+        assert (await operator.post(f"{CALLS}/{CALL_SID}/hangup")).status == status
+    # Also here while its outcome is unknown.
+    assert recorded == [1]
+    assert len(await stage.storage.operators.actions(5)) == kept
 
 
 async def test_an_account_that_is_disabled_is_seen_and_not_used(operator: Person, stage: ApiStage) -> None:
@@ -100,11 +127,23 @@ async def test_a_form_of_a_page_from_before_another_choice_is_refused(
 ) -> None:
     parked = stage.park(record=await stage.storage.calls.get(ACCOUNT, CALL_SID))
     await choose(operator, ACCOUNT)
-    former = await operator.token()
+    former = form_token(operator.cookie, ACCOUNT)
     await choose(operator, OTHER_ACCOUNT)
     refused = await operator.post("/console/numbers/buy", {"csrf": former})
     assert refused.status == 403 and "load the page again" in refused.body.decode()
     assert parked.posted == []
+
+
+async def test_leaving_and_signing_out_are_possible_from_any_page_and_not_recorded(
+    operator: Person, stage: ApiStage
+) -> None:
+    everywhere = await operator.token()
+    await choose(operator, ACCOUNT)
+    assert await operator.token() == everywhere != form_token(operator.cookie, ACCOUNT)
+    await choose(operator, OTHER_ACCOUNT, csrf=everywhere)
+    assert (await operator.post("/console/sign-out", {"csrf": everywhere})).status == 303
+    assert (await operator.get(LIVE)).status == 303
+    assert await stage.storage.operators.actions(5) == []
 
 
 async def test_pages_of_a_key_are_not_for_operators_and_theirs_not_for_keys(
@@ -143,7 +182,7 @@ async def test_signing_out_and_the_command_line_end_sessions(
     assert (await operator.post("/console/sign-out")).status == 303
     assert (await operator.get(LIVE)).headers["Location"].startswith("/console/sign-in")
     link = await stage.storage.operators.make_link("asha@desk")
-    signed = await web.get(f"/console/sign-in?token={link}", key=None, headers=dict(OURS), peer="10.0.0.8")
+    signed = await follow_link(web, link)
     other = Person(web, cookie_of(signed))
     assert (await other.get(LIVE)).status == 200
     await stage.storage.operators.make_link("asha@desk")

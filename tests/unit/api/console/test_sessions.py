@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
+from urllib.parse import quote_plus
 
 import pytest
 import sqlalchemy as sa
@@ -10,18 +12,31 @@ import sqlalchemy as sa
 from api.console.page import all_pages
 from api.console.rendering import POLICY, texts_of
 from callcontrol.accounts.aio.sessions import MAX_SESSIONS, SESSION_LIFE
+from callcontrol.aio.tokens import new_id
+from callcontrol.calls.records.store import calls
 from callcontrol.database.tables.accounts import console_sessions
+from callcontrol.models import CallStatus
 from tests.support.api_facts import (
     ACCOUNT,
     CALL_SID,
+    CARRIER_SID,
     KEY,
     MESSAGING_KEY,
     OTHER_CALL_SID,
     READER_KEY,
     REVOKED_KEY,
+    call,
 )
 from tests.support.api_stage import ApiStage
-from tests.support.console_stage import OURS, Person, console_client, cookie_of, send_form, sign_in
+from tests.support.console_stage import (
+    OURS,
+    Person,
+    console_client,
+    cookie_of,
+    follow_link,
+    send_form,
+    sign_in,
+)
 from tests.unit.api.client import Client
 
 CALLS = "/console/calls"
@@ -77,10 +92,18 @@ async def test_sign_in_is_limited_in_rate(web: Client) -> None:
 
 async def test_a_link_signs_in_once(web: Client, stage: ApiStage) -> None:
     token = await stage.storage.console_sessions.make_link(KEY_ID)
-    first = await web.get(f"/console/sign-in?token={token}", key=None)
+    # Programs that show what a link leads to do not use it up.
+    for _ in range(2):
+        await web.request("HEAD", f"/console/sign-in?token={token}", key=None)
+        assert "Set-Cookie" not in (await web.get(f"/console/sign-in?token={token}", key=None)).headers
+    foreign = await send_form(
+        web, "/console/sign-in/link", {"token": token}, {"Sec-Fetch-Site": "cross-site"}
+    )
+    assert foreign.status == 403
+    first = await follow_link(web, token)
     assert first.status == 200
     assert (await Person(web, cookie_of(first)).get(CALLS)).status == 200
-    second = await web.get(f"/console/sign-in?token={token}", key=None)
+    second = await follow_link(web, token)
     assert second.status == 401
     assert "Set-Cookie" not in second.headers
 
@@ -89,12 +112,12 @@ async def test_a_link_ends_after_its_time_and_is_no_session(web: Client, stage: 
     token = await stage.storage.console_sessions.make_link(KEY_ID)
     assert (await Person(web, token).get(CALLS)).status == 303
     await move_back(stage, timedelta(minutes=10))
-    assert (await web.get(f"/console/sign-in?token={token}", key=None)).status == 401
+    assert (await follow_link(web, token)).status == 401
 
 
 async def test_a_link_of_a_revoked_key_opens_nothing(web: Client, stage: ApiStage) -> None:
     token = await stage.storage.console_sessions.make_link("revoked")
-    assert (await web.get(f"/console/sign-in?token={token}", key=None)).status == 401
+    assert (await follow_link(web, token)).status == 401
 
 
 async def test_only_hashes_are_stored(person: Person, stage: ApiStage) -> None:
@@ -239,6 +262,24 @@ async def test_calls_are_searched(person: Person, query: str, found: bool) -> No
     answer = await person.get(f"{CALLS}?{query}")
     assert answer.status == 200
     assert (CALL_SID in answer.body.decode()) is found
+
+
+async def test_values_of_each_column_narrow_the_search(person: Person, stage: ApiStage) -> None:
+    record = call(
+        new_id(), carrier_sid=CARRIER_SID, status=CallStatus.BUSY, product="masking", hangup_cause="USER_BUSY"
+    )
+    await stage.write(partial(calls.insert, rows=[calls.row_of(record)]))
+    body = (await person.get(f"{CALLS}?start=2026-01-01")).body.decode().replace("&amp;", "&")
+    for link in (
+        "start=2026-01-31&end=2026-01-31",
+        "direction=outbound&start=2026-01-01",
+        f"text={quote_plus(record.from_)}&start=2026-01-01",
+        "status=busy&start=2026-01-01",
+        "product=masking&start=2026-01-01",
+        "cause=USER_BUSY&start=2026-01-01",
+        f"trunk={CARRIER_SID}&start=2026-01-01",
+    ):
+        assert f'{CALLS}?{link}"' in body, link
 
 
 async def test_a_wrong_day_is_said_beside_its_field(person: Person) -> None:

@@ -171,6 +171,7 @@ def test_legs_say_by_which_party_they_are_muted_and_how() -> None:
     assert shown(forward()) == [(A, None, None), (B, None, None)], "neither is answered"
     drive = bridged()
     assert shown(drive) == [(A, "a", None), (B, "b", None)]
+    assert drive.machine._transfers is None, "a look makes nothing"
     drive.feed(MuteRequested("a", says=True))
     assert drive.feed(MuteRequested("a", says=True)) == [], "it is muted already"
     assert shown(drive) == [(A, "a", "says"), (B, "b", None)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -108,7 +109,7 @@ def test_a_log_is_bounded_and_shows_the_newest_answer_best() -> None:
     log: tuple[Attempt, ...] = ()
     body = "\N{GRINNING FACE}" * MAX_BODY_BYTES
     for number in range(MAX_ATTEMPTS + 3):
-        attempt = Attempt(AT + timedelta(seconds=number), 5, 500, "answered 500", body, 9, True)
+        attempt = Attempt(AT + timedelta(seconds=number), number, 5, 500, "answered 500", body, 9, True)
         log = tuple(added(log, attempt))
     assert len(log) == MAX_ATTEMPTS and log[-1] == attempt
     assert [item.at.second for item in log] == list(range(3, MAX_ATTEMPTS + 3))
@@ -116,9 +117,35 @@ def test_a_log_is_bounded_and_shows_the_newest_answer_best() -> None:
 
 
 def test_a_log_is_read_back_as_it_was() -> None:
-    one = Attempt(AT, None, problem="the destination has stopped answering")
-    log = (one, replace(one, took_ms=3, status=200, problem=None, body=None, body_bytes=7, is_whole=False))
-    assert unpacked(packed(log)) == log
-    assert packed(()) is None and unpacked(None) == ()
+    one = Attempt(AT, 1, None, problem="the destination has stopped answering")
+    log = (
+        one,
+        replace(one, number=3, took_ms=3, status=200, problem=None, body=None, body_bytes=7, is_whole=False),
+    )
+    assert unpacked(packed(log), 3) == log
+    assert packed(()) is None and unpacked(None, 0) == ()
     stored = packed([replace(one, problem="a\0b\ud800")])
-    assert stored is not None and unpacked(stored)[0].problem == "ab?"
+    assert stored is not None and unpacked(stored, 1)[0].problem == "ab?"
+
+
+@pytest.mark.parametrize(
+    ("attempts", "numbers"),
+    [
+        pytest.param(3, [2, 3], id="the newest"),
+        pytest.param(1, [1], id="of before a replay"),
+        pytest.param(0, [], id="all of before a replay"),
+    ],
+)
+def test_attempts_that_were_stored_without_numbers_get_them(attempts: int, numbers: list[int]) -> None:
+    stored = packed([Attempt(AT, number, 5, 500) for number in (1, 2)])
+    assert stored is not None
+    bare = re.sub('"number":[ 0-9]+,', "", stored)
+    assert "number" not in bare
+    assert [attempt.number for attempt in unpacked(bare, attempts)] == numbers
+
+
+def test_attempts_of_nodes_that_log_none_leave_the_numbers_of_others() -> None:
+    log = added(unpacked(packed([Attempt(AT, 1, 5, 500)]), 2), Attempt(AT, 3, 5, 200))
+    assert [attempt.number for attempt in unpacked(packed(log), 4)] == [1, 3]
+    # It has replayed the delivery, and left the log.
+    assert unpacked(packed(log), 0) == ()

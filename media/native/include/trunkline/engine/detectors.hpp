@@ -23,8 +23,11 @@ class Detector : public Listener {
   public:
     Detector() : Listener(dsp::detector_rate_hz, Hears::all) {}
 
-    /// The stream it listens to; before it is attached.
-    void bind(Stream& stream) { stream_ = &stream; }
+    /// The stream it listens to; on its thread, before it is attached.
+    void bind(Stream& stream) {
+        stream_ = &stream;
+        begin();
+    }
 
     void put(const graph::AudioChunk& chunk, std::int64_t now_ns) final {
         cutter_.put(chunk.samples, [&](dsp::DetectorFrame frame) { look(frame, now_ns); });
@@ -32,6 +35,9 @@ class Detector : public Listener {
 
   protected:
     virtual void look(dsp::DetectorFrame frame, std::int64_t now_ns) = 0;
+
+    /// The stream is known, and nothing was heard yet.
+    virtual void begin() {}
 
     Stream& stream() { return *stream_; }
 
@@ -87,6 +93,7 @@ class ToneListener final : public Detector {
 /// Measures how loud the far end is: the loudest moment of each second, in the stream's figures.
 class LevelMeter final : public Detector {
   private:
+    void begin() override;
     void look(dsp::DetectorFrame frame, std::int64_t now_ns) override;
 
     float power_ = 0;  ///< Smoothed over some 50 ms.

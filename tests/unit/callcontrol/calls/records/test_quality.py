@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from callcontrol.calls.records.quality import (
     MAX_LEGS,
     QualityMetrics,
     call_quality,
+    leg_history,
     leg_quality,
     stored_quality,
 )
-from media.types import RemoteMedia, SrtpKey, StreamStats
+from media.types import QualityInterval, RemoteMedia, SrtpKey, StreamStats
 
 _UNKNOWN = ("rtt_ms", "sent_lost", "sent_jitter_ms", "mos_received", "mos_sent")
 _ZERO: dict[str, Any] = dict.fromkeys(StreamStats._fields, 0) | dict.fromkeys(_UNKNOWN)
@@ -48,6 +50,20 @@ def test_what_was_not_measured_is_not_told() -> None:
     nothing = {"mos": None, "jitter_ms": None, "packet_loss_pct": None}
     assert asdict(leg.received) == asdict(leg.sent) == nothing
     assert leg.rtt_ms is None
+
+
+def test_a_leg_over_time_is_told_in_the_time_of_people() -> None:
+    now = datetime(2026, 11, 28, 12, tzinfo=UTC)
+    heard = QualityInterval(995.0, 5000, 250, 25, 3, 1.0, 6.123, 3.456, 200, 10, 2.5, 4.321, 40.111)
+    silent = QualityInterval(1000.0, 5000, 50, 50, 0, 50.0, 6.123, None, 0, 0, None, None, None)
+    history = leg_history("b", [heard, silent], now, 1002.0)
+    assert history.leg == "b"
+    first, last = history.points
+    assert (first.at, last.at) == (now - timedelta(seconds=7), now - timedelta(seconds=2))
+    assert asdict(first.received) == {"mos": 3.46, "jitter_ms": 6.12, "packet_loss_pct": 10.0}
+    assert asdict(first.sent) == {"mos": 4.32, "jitter_ms": 2.5, "packet_loss_pct": 5.0}
+    assert asdict(last.received) == {"mos": None, "jitter_ms": None, "packet_loss_pct": 100.0}
+    assert (first.rtt_ms, last.rtt_ms, last.sent.packet_loss_pct) == (40.11, None, None)
 
 
 def test_a_far_end_that_reports_nonsense_is_bounded() -> None:

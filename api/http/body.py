@@ -48,11 +48,12 @@ _MAX_FIELDS = 100
 _MAX_NAME_CHARS = 100
 
 
-async def read_body(request: web.Request, media_types: Collection[str]) -> bytes:
+async def read_body(request: web.Request, media_types: Collection[str], *, expected: bool = True) -> bytes:
     """
     Read the body of a request; empty for GET and HEAD.
 
-    A body of another type is refused unless there are no types. It may be encoded with gzip or deflate.
+    A body of another type is refused; an empty one may be of any. It may be encoded with gzip or deflate.
+    Without `expected` the refusal says that no body is taken.
 
     Raises:
         ApiError: It is too large, arrives too slowly or incompletely, or is of another type or encoding.
@@ -76,7 +77,9 @@ async def read_body(request: web.Request, media_types: Collection[str]) -> bytes
     except web.RequestPayloadError:
         raise ValidationFailed.of(_BODY, "must be sent as its Transfer-Encoding says") from None
     raw = _decoded(raw, ",".join(request.headers.getall("Content-Encoding", [])).strip().lower())
-    if raw and media_types and request.content_type not in media_types:
+    if raw and request.content_type not in media_types:
+        if not expected:
+            raise ApiError(415, "UNSUPPORTED_MEDIA_TYPE", "This request takes no body; send it without one.")
         kind, first = ("a form or JSON", FORM) if FORM in media_types else ("JSON", JSON)
         others = "".join(f" or {one}" for one in media_types if one not in (FORM, JSON))
         message = f"The body must be {kind}{others}; send the header Content-Type: {first}{others}."

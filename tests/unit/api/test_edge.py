@@ -428,6 +428,20 @@ async def test_endpoints_without_body_take_an_empty_object_only(client: Client) 
     assert (answer.status, answer.code, list(answer.fields)) == (400, "validation", ["force"])
 
 
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "application/json", "x"])
+async def test_an_empty_body_may_be_of_any_type_and_others_are_refused_everywhere(
+    client: Client, kind: str
+) -> None:
+    path, headers = f"/v1/phone-numbers/{NUMBER_ID}/carrier", {"Content-Type": kind}
+    assert (await client.post(path, body=b"", headers=headers)).status == 200
+    given = await client.post(path, body=b"{}", headers=headers)
+    if kind == "application/json":
+        assert given.status == 200
+        return
+    assert (given.status, given.code) == (415, "UNSUPPORTED_MEDIA_TYPE")
+    assert "takes no body" in given.json()["error"]["message"]
+
+
 async def test_an_unexpected_failure_tells_nothing(
     client: Client, stage: ApiStage, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -144,7 +144,8 @@ class Console:
             # By hand, as the library keeps one cookie of a name.
             cookie = Morsel[str]()
             cookie.set(COOKIE, token, token)
-            cookie.update({"path": path, "httponly": True, "secure": secure, "samesite": "Strict"})
+            cookie["path"], cookie["samesite"] = path, "Strict"
+            cookie["httponly"], cookie["secure"] = True, secure
             cookie["max-age"] = int(SESSION_LIFE.total_seconds()) if token else 0
             response.headers.add("Set-Cookie", cookie.OutputString())
 

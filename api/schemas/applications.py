@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field
 
 from api.schemas.base import Reach, ResponseModel, all_optional
 from api.schemas.common import Name, Timestamp
-from api.schemas.forms import HookUrl, StreamUrl, WebUrl
+from api.schemas.forms import HookText, StreamUrl, WebUrl
 from api.schemas.model import ModelFields, ModelObject
 from api.schemas.streams import StreamFields
 from callcontrol.applications.application import name_errors
@@ -39,7 +39,7 @@ class CreateApplication(StreamFields):
     ) = None
     timeout: Annotated[int, Field(description="Ring seconds of the forwarded call, 5 to 120.")] | None = None
     webhook_url: (
-        Annotated[HookUrl, Field(description="http(s), or ws(s) with the webhook_format jambonz.")] | None
+        Annotated[HookText, Field(description="http(s), or ws(s) with the webhook_format jambonz.")] | None
     ) = None
     webhook_method: Annotated[str, Field(max_length=8)] | None = None
     webhook_format: (

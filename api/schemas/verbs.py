@@ -93,7 +93,7 @@ class Answer(RequestModel):
 class PlayedPrompt(RequestModel):
     """Sound to play while digits are collected."""
 
-    url: Annotated[str, Field(min_length=3, max_length=2048)]
+    url: Annotated[str, Field(max_length=2048, json_schema_extra={"minLength": 8})]
     loop: Loop = 1
 
 

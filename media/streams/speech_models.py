@@ -37,6 +37,9 @@ KEY_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _LANGUAGE: Final = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,2}")
 _TOOL: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _VISIBLE: Final = re.compile(r"[!-~]+")
+_WRONG_SCHEME: Final = (
+    "must be a URL that starts with wss://; ws:// would show your key, and is for private addresses only"
+)
 
 _ADDRESSES: Final[Mapping[Provider, str]] = MappingProxyType(
     {
@@ -202,18 +205,17 @@ def _tools(value: object) -> _Read:
 
 def _url(value: object) -> _Read:
     if not isinstance(value, str) or len(value) > MAX_MODEL_URL_CHARS or _VISIBLE.fullmatch(value) is None:
-        return f"must be a wss:// URL of at most {MAX_MODEL_URL_CHARS} visible ASCII characters", None
+        return f"must have 1 to {MAX_MODEL_URL_CHARS} visible ASCII characters", None
     try:
         parts = urlsplit(value)
         port, host = parts.port, parts.hostname or ""
     except ValueError:
         return "has an unreadable host or port", None
+    if parts.scheme != "wss" and not (parts.scheme == "ws" and _is_private(host)):
+        return _WRONG_SCHEME, None
     if not host or port == 0 or "@" in parts.netloc or "#" in value:
         return "must name a host, without user information or fragment", None
-    scheme = parts.scheme.lower()
-    if scheme == "wss" or (scheme == "ws" and _is_private(host)):
-        return None, value
-    return "must begin with wss://; ws:// would show your key, and is for private addresses only", None
+    return None, value
 
 
 def _is_private(host: str) -> bool:

@@ -6,7 +6,7 @@ from functools import partial
 from sqlalchemy.engine import Connection
 
 from callcontrol.directory.aio.loader import DirectoryLoader
-from callcontrol.egress.url_policy import STREAM_SCHEMES, Destinations, url_errors
+from callcontrol.egress.url_policy import SOCKET_SCHEMES, Destinations, url_errors
 from callcontrol.errors import FieldError
 from callcontrol.models import Binding
 from callcontrol.numbers.binding import BINDING_URLS, choice_of, forward_to_errors
@@ -34,7 +34,7 @@ async def binding_errors(
             errors += url_errors(destinations.check_url, field, url, schemes=schemes)
     if binding.target == "model":
         url = choice_of(binding).url
-        errors += url_errors(destinations.check_url, "model.url", url, schemes=STREAM_SCHEMES)
+        errors += url_errors(destinations.check_url, "model.url", url, schemes=SOCKET_SCHEMES)
     if binding.target in ("forward", "browser"):
         errors += await _after_miss(
             lambda: _forward_errors(account_sid, binding, directory, allowed_countries, phone_number_id),

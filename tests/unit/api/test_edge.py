@@ -387,8 +387,6 @@ async def test_an_endpoint_s_own_limit_counts_beside_that_of_the_key(
         (b"\xff\xfe", "UTF-8"),
         (b'{"from":"a","from":"b"}', "repeats"),
         (b'{"timeout":NaN}', "NaN"),
-        (b'{"tag":"\\ud800"}', "surrogate"),
-        (b'{"tag":"a\\u0000b"}', "NUL"),
         (b'{"a":' * 40 + b"1" + b"}" * 40, "deep"),
         (b"[" * 100_000, "deep"),
         (b'{"timeout":' + b"9" * 5000 + b"}", "JSON"),

@@ -346,3 +346,25 @@ async def test_a_day_that_has_not_begun_is_one_in_utc(client: Client, path: str,
     answer = await client.get(f"{path}?start_date=2999-01-01", key=key)
     (message,) = answer.fields.values()
     assert (answer.status, message.endswith("UTC")) == (400, True)
+
+
+@pytest.mark.parametrize("url", ["x", "ws://app.example.com/"])
+@pytest.mark.parametrize("more", [{}, {"timeout": 1}])
+async def test_a_url_is_judged_by_the_schemes_that_its_field_takes(
+    client: Client, url: str, more: dict[str, int]
+) -> None:
+    body = {"name": "a", "target": "webhook", "webhook_url": url, **more}
+    answer = await client.post(APPLICATIONS, body)
+    told = "must be a URL that starts with https://; a server for development takes http://"
+    assert answer.fields.keys() == {"webhook_url", *more}
+    assert answer.fields["webhook_url"].startswith(told)
+    answer = await client.post(APPLICATIONS, {**body, "webhook_format": "jambonz"})
+    if url == "x":
+        told = "must be a URL that starts with https://, ws:// or wss://;"
+        assert answer.fields["webhook_url"].startswith(told)
+    else:
+        assert answer.status == 201 or answer.fields.keys() == {*more}
+    verbs = [{"verb": "play", "url": url}]
+    answer = await client.post(CALLS, {"from": NUMBER, "to": "+919800000001", "verbs": verbs})
+    wanted = "must be prompt:NAME, or the URL of a WAV file that starts with https://; a server"
+    assert answer.fields["verbs[0].url"].startswith(wanted)

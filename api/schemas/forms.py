@@ -70,7 +70,10 @@ def _rate(rate: int) -> int:
     return rate
 
 
-SipAddress = Annotated[str, Field(min_length=5, max_length=256), _looks(parse_sip_target)]
+# As of URLs below, a minimum is for the schema alone.
+SipAddress = Annotated[
+    str, Field(max_length=256, json_schema_extra={"minLength": 5}), _looks(parse_sip_target)
+]
 Address = Annotated[str, Field(max_length=256, json_schema_extra={"minLength": 2}), _looks(parse_address)]
 QueryAddress = Annotated[
     str,

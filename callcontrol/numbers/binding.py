@@ -368,7 +368,9 @@ def _foreign_fields(binding: Binding) -> list[FieldError]:
 
 
 def _stream_errors(binding: Binding) -> list[FieldError]:
-    errors = syntax_errors("stream_url", binding.stream_url or "", schemes=STREAM_SCHEMES)
+    errors = _url_errors("stream_url", binding.stream_url, STREAM_SCHEMES)
+    if not binding.stream_url:
+        errors.append(FieldError("stream_url", "is required"))
     if binding.sample_rate not in (None, *SAMPLE_RATES):
         errors.append(FieldError("sample_rate", "must be 8000 or 16000"))
     if binding.stream_protocol not in (None, *STREAM_PROTOCOLS):
@@ -391,6 +393,9 @@ def _parameter_errors(parameters: Mapping[str, str]) -> list[FieldError]:
 def _forward_target(binding: Binding, errors: list[FieldError]) -> str:
     """The number in E.164, or the address, that calls are forwarded to."""
     target = binding.forward_to or ""
+    if not target:
+        errors.append(FieldError("forward_to", "is required"))
+        return target
     if _SIP_URI.fullmatch(target) or _BROWSER.fullmatch(target):
         return target
     try:

@@ -23,6 +23,8 @@ ASSISTANT_KEY, ADMIN_KEY = "va_" + "a" * 43, "vadm_" + "c" * 43
 APPLICATIONS, CALLS = "/v1/trunk-portal/applications", "/v1/calls"
 FAR, PRIVATE = "ftp://s.example.com/", "https://10.0.0.1/"
 TWILIO = f"/2010-04-01/Accounts/{ACCOUNT}"
+ECHO = "+919800000001"
+DIAL = {"verb": "dial", "target": [{"type": "phone", "number": ECHO}]}
 URLS = ("webhook_url", "fallback_url", "status_webhook_url")
 
 
@@ -368,3 +370,38 @@ async def test_a_url_is_judged_by_the_schemes_that_its_field_takes(
     answer = await client.post(CALLS, {"from": NUMBER, "to": "+919800000001", "verbs": verbs})
     wanted = "must be prompt:NAME, or the URL of a WAV file that starts with https://; a server"
     assert answer.fields["verbs[0].url"].startswith(wanted)
+
+
+@pytest.mark.parametrize(
+    ("target", "field"),
+    [("webhook", "webhook_url"), ("media_stream", "stream_url"), ("forward", "forward_to")],
+)
+async def test_what_a_target_needs_is_required(client: Client, target: str, field: str) -> None:
+    bound = await client.put(f"/v1/phone-numbers/{NUMBER_ID}/inbound", {"target": target})
+    made = await client.post(APPLICATIONS, {"name": "a", "target": target})
+    assert bound.fields == made.fields == {field: "is required"}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field", "told"),
+    [
+        (
+            "/v1/voice-otp/send",
+            {"to": "+919800000001", "template": "x"},
+            "template",
+            "must have {otp} in it once",
+        ),
+        (CALLS, {"to": {"type": "sip", "sip_uri": "x"}}, "to.sip_uri", "is no SIP address"),
+        (
+            CALLS,
+            {"to": ECHO, "verbs": [{**DIAL, "caller_id": "x"}]},
+            "verbs[0].caller_id",
+            "must be a telephone",
+        ),
+    ],
+)
+async def test_a_word_is_told_what_is_wanted_and_not_how_long(
+    client: Client, path: str, body: dict[str, object], field: str, told: str
+) -> None:
+    answer = await client.post(path, {"from": NUMBER, **body})
+    assert answer.status == 400 and told in answer.fields[field]

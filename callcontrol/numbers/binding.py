@@ -71,11 +71,11 @@ STATUS_EVENTS: Final = ("initiated", "ringing", "early-media", "answered", "comp
 
 BINDING_URLS: Final[Mapping[str, tuple[str, ...]]] = {
     "stream_url": STREAM_SCHEMES,
-    "webhook_url": HOOK_SCHEMES,
+    "webhook_url": WEB_SCHEMES,
     "fallback_url": WEB_SCHEMES,
     "status_webhook_url": WEB_SCHEMES,
 }
-"""Fields with the URLs of a binding, and the schemes of each."""
+"""Fields with the URLs of a binding, and the schemes of each; applications for jambonz have more."""
 
 _STATUS: Final = frozenset({"status_webhook_url", "status_webhook_events"})
 _ANY_TARGET: Final = _STATUS | {"target", "record"}
@@ -435,6 +435,17 @@ def _shown_caller(binding: Binding, errors: list[FieldError]) -> str:
     except ValueError:
         errors.append(FieldError("caller_id", "must be passthrough or a number of the account"))
         return given
+
+
+def schemes_of(field: str, webhook_format: object, url: str) -> tuple[str, ...]:
+    """
+    Schemes that a field with a URL of a binding takes.
+
+    An application for jambonz may be at a WebSocket; a change of one need not give its format again.
+    """
+    if field == "webhook_url" and (webhook_format == "jambonz" or url.lower().startswith(("ws:", "wss:"))):
+        return HOOK_SCHEMES
+    return BINDING_URLS[field]
 
 
 def _url_errors(field: str, url: str | None, schemes: tuple[str, ...] = WEB_SCHEMES) -> list[FieldError]:

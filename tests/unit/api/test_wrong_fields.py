@@ -350,7 +350,7 @@ async def test_a_day_that_has_not_begun_is_one_in_utc(client: Client, path: str,
     assert (answer.status, message.endswith("UTC")) == (400, True)
 
 
-@pytest.mark.parametrize("url", ["x", "ws://app.example.com/"])
+@pytest.mark.parametrize("url", ["x", "ws://app.example.com/", "http://app.example.com/"])
 @pytest.mark.parametrize("more", [{}, {"timeout": 1}])
 async def test_a_url_is_judged_by_the_schemes_that_its_field_takes(
     client: Client, url: str, more: dict[str, int]
@@ -361,15 +361,20 @@ async def test_a_url_is_judged_by_the_schemes_that_its_field_takes(
     assert answer.fields.keys() == {"webhook_url", *more}
     assert answer.fields["webhook_url"].startswith(told)
     answer = await client.post(APPLICATIONS, {**body, "webhook_format": "jambonz"})
-    if url == "x":
-        told = "must be a URL that starts with https://, ws:// or wss://;"
-        assert answer.fields["webhook_url"].startswith(told)
-    else:
+    if url.startswith("ws:"):
         assert answer.status == 201 or answer.fields.keys() == {*more}
+    else:
+        with_sockets = "must be a URL that starts with https://, ws:// or wss://;"
+        assert answer.fields["webhook_url"].startswith(with_sockets)
+    bound = await client.put(
+        f"/v1/phone-numbers/{NUMBER_ID}/inbound", {"target": "webhook", "webhook_url": url}
+    )
+    called = await client.post(CALLS, {"from": NUMBER, "to": ECHO, "webhook_url": url})
+    assert bound.fields["webhook_url"].startswith(told) and called.fields["webhook_url"].startswith(told)
     verbs = [{"verb": "play", "url": url}]
     answer = await client.post(CALLS, {"from": NUMBER, "to": "+919800000001", "verbs": verbs})
     wanted = "must be prompt:NAME, or the URL of a WAV file that starts with https://; a server"
-    assert answer.fields["verbs[0].url"].startswith(wanted)
+    assert answer.fields["verbs[0].url"].startswith(told if url.startswith("http:") else wanted)
 
 
 @pytest.mark.parametrize(

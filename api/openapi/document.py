@@ -194,7 +194,8 @@ def _needs(endpoint: Endpoint[Any, Any]) -> str:
     if endpoint.scope is None:
         return "Any key of the account may ask."
     of = "" if endpoint.service in ("platform", "all") else f" of a key of the service {endpoint.service}"
-    return f"Needs the scope `{endpoint.scope}`{of}."
+    session = ", or of a session of the console" if endpoint.sessions else ""
+    return f"Needs the scope `{endpoint.scope}`{of}{session}."
 
 
 def _parameters(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -45,6 +45,19 @@ def test_the_cookie_reaches_all_that_take_it() -> None:
     assert all(f"{endpoint.path}/".startswith(f"{API_PATH}/") for endpoint in taking)
 
 
+async def test_the_document_has_the_cookie_where_it_is_taken(web: Client) -> None:
+    document = (await web.get("/openapi.json", key=None)).json()
+    scheme = document["components"]["securitySchemes"]["console_session"]
+    assert (scheme["type"], scheme["in"], scheme["name"]) == ("apiKey", "cookie", COOKIE)
+    taking = {
+        path
+        for path, operations in document["paths"].items()
+        for operation in operations.values()
+        if {"console_session": []} in operation.get("security", [])
+    }
+    assert taking == {endpoint.path for endpoint in ENDPOINTS if endpoint.sessions}
+
+
 async def test_a_browser_gets_the_cookie_for_both_parts(web: Client) -> None:
     answer = await send_form(web, "/console/sign-in", {"key": KEY}, OURS)
     cookies = [line.split("; ") for line in answer.headers.getall("Set-Cookie")]

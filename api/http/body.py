@@ -55,8 +55,8 @@ async def read_body(request: web.Request, media_types: Collection[str], *, expec
     """
     Read the body of a request; empty for GET and HEAD.
 
-    A body of another type is refused; an empty one may be of any. It may be encoded with gzip or deflate.
-    Without `expected` the refusal says that no body is taken.
+    A body of another type is refused, unless there are no types; an empty one may be of any. It may be
+    encoded with gzip or deflate. Without `expected` the refusal says that no body is taken.
 
     Raises:
         ApiError: It is too large, arrives too slowly or incompletely, or is of another type or encoding.
@@ -80,7 +80,7 @@ async def read_body(request: web.Request, media_types: Collection[str], *, expec
     except web.RequestPayloadError:
         raise ValidationFailed.of(_BODY, "must be sent as its Transfer-Encoding says") from None
     raw = _decoded(raw, ",".join(request.headers.getall("Content-Encoding", [])).strip().lower())
-    if raw and request.content_type not in media_types:
+    if raw and media_types and request.content_type not in media_types:
         if not expected:
             raise ApiError(415, "UNSUPPORTED_MEDIA_TYPE", "This request takes no body; send it without one.")
         kind, first = ("a form or JSON", FORM) if FORM in media_types else ("JSON", JSON)

@@ -231,7 +231,13 @@ class Endpoint(Generic[BodyT, QueryT]):
 
     @cached_property
     def media_types(self) -> tuple[str, ...]:
-        """Types that the body may have; where none is read, those of an empty object or form."""
+        """
+        Types that the body may have; where none is read, those of an empty object or form.
+
+        None where another protocol reads none: any body is ignored.
+        """
+        if self.spoken is not None and not self.reads_body:
+            return ()
         if self.text is not None:
             return (JSON, self.text.media_type)
         return (JSON, FORM) if self.style is ErrorStyle.TWILIO else (JSON,)

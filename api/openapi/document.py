@@ -255,7 +255,7 @@ def _responses(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict
     if endpoint.style is ErrorStyle.TWILIO:
         codes[400] |= codes_of_fields([*endpoint.body.model_fields, *endpoint.query.model_fields])
     for status, (code, text) in _EDGE_ERRORS.items():
-        if endpoint.method != "GET":
+        if endpoint.method != "GET" and endpoint.media_types:
             shown = masking_code(code) if endpoint.style is ErrorStyle.MASKING else code
             codes.setdefault(status, {})[
                 str(twilio_code(status)) if endpoint.style is ErrorStyle.TWILIO else shown

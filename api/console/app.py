@@ -13,20 +13,22 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
+from http.cookies import Morsel
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, cast, get_args
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 from aiohttp import web
 
 from api.console.feed import Feed
 from api.console.page import Group, Navigation, Page, Pages, all_pages
 from api.console.rendering import HEADERS, render, static_response
-from api.console.visit import COOKIE, HOME, Visit, signed_in_by
+from api.console.visit import HOME, Visit
 from api.http.body import FORM, parse_form, read_body
 from api.http.errors import ApiError, to_api_error, unexpected
 from api.http.middleware import current_request
 from api.http.ratelimit import Allowance, RateLimiter
+from api.http.session import API_PATH, COOKIE, check_origin, signed_in_by
 from api.process.lifecycle import Lifecycle
 from callcontrol.accounts.aio.sessions import SESSION_LIFE
 from callcontrol.accounts.keys import opens
@@ -51,7 +53,6 @@ _log = logging.getLogger("api.console")
 
 _PAGES_PER_MINUTE: Final = 600
 _SIGN_INS_PER_MINUTE: Final = 10
-_SAME_ORIGIN: Final = frozenset({"same-origin"})
 _GROUPS: Final[Sequence[Group]] = get_args(Group)
 
 
@@ -138,17 +139,20 @@ class Console:
         self._count(request, "source", f"sign-in {request.remote}", _SIGN_INS_PER_MINUTE)
 
     def keep_session(self, request: web.Request, response: web.StreamResponse, token: str) -> None:
-        """Set the cookie of a session; an empty token removes it."""
+        """
+        Set the cookie of a session; an empty token removes it.
+
+        It is set for each part of the server that takes it, so that no other part gets it.
+        """
         secure = request.secure or self.settings.public_url.startswith("https:")
-        response.set_cookie(
-            COOKIE,
-            token,
-            max_age=int(SESSION_LIFE.total_seconds()) if token else 0,
-            path=HOME,
-            httponly=True,
-            secure=secure,
-            samesite="Strict",
-        )
+        for path in (HOME, API_PATH):
+            # By hand, as the library keeps one cookie of a name.
+            cookie = Morsel[str]()
+            cookie.set(COOKIE, token, token)
+            cookie["path"], cookie["samesite"] = path, "Strict"
+            cookie["httponly"], cookie["secure"] = True, secure
+            cookie["max-age"] = int(SESSION_LIFE.total_seconds()) if token else 0
+            response.headers.add("Set-Cookie", cookie.OutputString())
 
     # --- requests -------------------------------------------------------------------------------------------
 
@@ -177,7 +181,7 @@ class Console:
     async def _answer(self, visit: Visit) -> web.StreamResponse:
         request, page = visit.request, visit.page
         if page.method == "POST":
-            _check_origin(request)
+            check_origin(request, "This form was not sent by a page of the console.")
         visit.token = request.cookies.get(COOKIE, "")
         if not page.public:
             visit.session = await signed_in_by(self.services.storage, visit.token)
@@ -311,21 +315,3 @@ def _navigation(modules: Sequence[Pages]) -> Sequence[tuple[str, Sequence[Pages]
     return [
         (group, list(found)) for group, found in groupby(listed, lambda it: cast(Navigation, it.nav).group)
     ]
-
-
-def _check_origin(request: web.Request) -> None:
-    """
-    Check that a form was sent by a page of ours.
-
-    Browsers say it in Sec-Fetch-Site, older ones in Origin.
-
-    Raises:
-        Forbidden: It comes from elsewhere, or does not say from where.
-    """
-    site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
-    if site is not None:
-        ours = site in _SAME_ORIGIN
-    else:
-        ours = origin is not None and urlsplit(origin).netloc == request.host
-    if not ours:
-        raise Forbidden("This form was not sent by a page of the console.")

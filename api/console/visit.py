@@ -16,10 +16,9 @@ from aiohttp import web
 from api.console.page import Page, Pages
 from api.console.rendering import HEADERS, STATIC, render, texts_of
 from api.http.body import UNSTORABLE
+from api.http.session import SignedIn
 from api.schemas.base import Reach
-from callcontrol.accounts.aio.sessions import OPERATOR_PREFIX
-from callcontrol.accounts.keys import EVERY_SCOPE, granted, opens
-from callcontrol.accounts.store import OperatorSession
+from callcontrol.accounts.keys import opens
 from callcontrol.bootstrap.aio.services import Services, Storage
 from callcontrol.errors import DomainError, NotFound, Unauthorized, ValidationFailed
 from callcontrol.models import CallRecord, Principal, Service
@@ -27,22 +26,13 @@ from callcontrol.models import CallRecord, Principal, Service
 if TYPE_CHECKING:
     from api.console.app import Console
 
-__all__ = ["COOKIE", "HOME", "OPERATOR", "UUID", "SignedIn", "Visit", "form_token", "signed_in_by"]
+__all__ = ["HOME", "UUID", "Visit", "form_token"]
 
 HOME: Final = "/console"
-COOKIE: Final = "trunkline_console"
-"""Name of the cookie with the token of a session."""
 
 UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 """Identifier of a call."""
 _MOST_QUERY_CHARS: Final = 256
-
-OPERATOR: Final = "operator:"
-"""Beginning of what stands for the id of a key in the session of an operator."""
-
-
-_SEEN_EVERYWHERE: Final = frozenset({"calls.read", "webhooks.read", "assistant", "admin"})
-"""Scopes of an operator who has chosen no account: enough for calls and the server, and to change nothing."""
 
 
 def form_token(session: str, account_sid: str = "") -> str:
@@ -54,54 +44,6 @@ def form_token(session: str, account_sid: str = "") -> str:
     return hmac.new(
         session.encode(), b"forms of the console" + account_sid.encode(), hashlib.sha256
     ).hexdigest()
-
-
-@dataclass(frozen=True, slots=True)
-class SignedIn:
-    """
-    Somebody's session: the rights of its key, or of an operator.
-
-    Attributes:
-        principal: Its rights; of no account for an operator who has chosen none.
-        operator: Name of the operator; None for a session of a key.
-    """
-
-    principal: Principal
-    operator: str | None = None
-
-    @classmethod
-    def as_operator(cls, session: OperatorSession, *, is_active: bool = True) -> SignedIn:
-        """Session of an operator: every scope in the account that is chosen, only sight without one."""
-        name, chosen = OPERATOR + session.operator, session.account_sid
-        if chosen is None:
-            return cls(Principal("", name, "all", _SEEN_EVERYWHERE), session.operator)
-        # Keys of an account that is disabled are refused; an operator may still see why.
-        scopes = granted("all", [EVERY_SCOPE]) if is_active else _SEEN_EVERYWHERE
-        return cls(Principal(chosen, name, "all", scopes), session.operator)
-
-    @property
-    def chosen(self) -> str:
-        """Account that an operator has chosen; empty for all, and for a session of a key."""
-        return "" if self.operator is None else self.principal.account_sid
-
-    @property
-    def every_account(self) -> bool:
-        """True for an operator who has chosen no account."""
-        return self.operator is not None and not self.principal.account_sid
-
-
-async def signed_in_by(storage: Storage, token: str) -> SignedIn:
-    """
-    Find the session of a token.
-
-    Raises:
-        Unauthorized: It has ended.
-    """
-    if token.startswith(OPERATOR_PREFIX):
-        session = await storage.operators.find(token)
-        account = session.account_sid and storage.directory.account(session.account_sid)
-        return SignedIn.as_operator(session, is_active=not account or account.is_active)
-    return SignedIn(await storage.console_sessions.principal(token))
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from callcontrol.accounts.keys import PREFIXES, opens
 from callcontrol.errors import Forbidden, Unauthorized
 from callcontrol.models import Principal, Service
 
-__all__ = ["authenticate", "bearer_of", "bearer_of_basic", "uuid_of_account"]
+__all__ = ["authenticate", "bearer_of", "bearer_of_basic", "check_service", "uuid_of_account"]
 
 # Twilio's own libraries take no other user name.
 _TWILIO_ACCOUNT = re.compile(
@@ -53,9 +53,19 @@ async def authenticate(
     if not key.startswith(tuple(PREFIXES.values())):
         raise Unauthorized(f"This is no API key; send {form}")
     principal = await keys.authenticate(key)
+    check_service(principal, service)
+    return principal
+
+
+def check_service(principal: Principal, service: Service) -> None:
+    """
+    Check that a key opens a service.
+
+    Raises:
+        Forbidden: It belongs to another service.
+    """
     if not opens(principal.service, service):
         raise Forbidden(f"This key is for the service {principal.service}; use one of the service {service}.")
-    return principal
 
 
 def bearer_of(header: str) -> str:

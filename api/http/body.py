@@ -7,8 +7,9 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, Final, NoReturn
 from urllib.parse import parse_qsl
@@ -46,13 +47,16 @@ _BODY_TIMEOUT_S = 15.0
 _MAX_DEPTH = 32
 _MAX_FIELDS = 100
 _MAX_NAME_CHARS = 100
+_MOST_NAMED: Final = 100
+_NO_NUL: Final = "must not contain NUL or lone surrogate characters"
 
 
-async def read_body(request: web.Request, media_types: Collection[str]) -> bytes:
+async def read_body(request: web.Request, media_types: Collection[str], *, expected: bool = True) -> bytes:
     """
     Read the body of a request; empty for GET and HEAD.
 
-    A body of another type is refused unless there are no types. It may be encoded with gzip or deflate.
+    A body of another type is refused, unless there are no types; an empty one may be of any. It may be
+    encoded with gzip or deflate. Without `expected` the refusal says that no body is taken.
 
     Raises:
         ApiError: It is too large, arrives too slowly or incompletely, or is of another type or encoding.
@@ -77,6 +81,8 @@ async def read_body(request: web.Request, media_types: Collection[str]) -> bytes
         raise ValidationFailed.of(_BODY, "must be sent as its Transfer-Encoding says") from None
     raw = _decoded(raw, ",".join(request.headers.getall("Content-Encoding", [])).strip().lower())
     if raw and media_types and request.content_type not in media_types:
+        if not expected:
+            raise ApiError(415, "UNSUPPORTED_MEDIA_TYPE", "This request takes no body; send it without one.")
         kind, first = ("a form or JSON", FORM) if FORM in media_types else ("JSON", JSON)
         others = "".join(f" or {one}" for one in media_types if one not in (FORM, JSON))
         message = f"The body must be {kind}{others}; send the header Content-Type: {first}{others}."
@@ -146,7 +152,8 @@ class TextForm:
             if not is_entry and name not in known:
                 continue
             if UNSTORABLE.search(name + value):
-                raise ValidationFailed.of("query", "must not contain NUL")
+                field = "query" if UNSTORABLE.search(name) else name[:_MAX_NAME_CHARS]
+                raise ValidationFailed.of(field, "must not contain NUL")
             into, key = (table, name[len(self.prefix) :]) if is_entry else (fields, name)
             if key in into:
                 raise ValidationFailed.of(name[:_MAX_NAME_CHARS], "is given more than once")
@@ -229,7 +236,8 @@ def _check(value: Any) -> None:
         for item in level:
             if isinstance(item, str):
                 if UNSTORABLE.search(item):
-                    raise ValidationFailed.of(_BODY, "must not contain NUL or lone surrogate characters")
+                    named = islice(_unstorable(value, _MAX_DEPTH), _MOST_NAMED)
+                    raise ValidationFailed([FieldError(field, _NO_NUL) for field in named])
             elif isinstance(item, dict):
                 below += item.keys()
                 below += item.values()
@@ -239,6 +247,24 @@ def _check(value: Any) -> None:
             return
         level = below
     raise _too_deep()
+
+
+def _unstorable(value: Any, depth: int, path: str = "") -> Iterator[str]:
+    """Fields that hold what a database cannot store; an object stands for an entry with such a name."""
+    if depth < 0:
+        return
+    if isinstance(value, str) and UNSTORABLE.search(value):
+        yield path or _BODY
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _unstorable(item, depth - 1, f"{path or _BODY}[{number}]")
+    elif isinstance(value, dict):
+        if any(map(UNSTORABLE.search, value)):
+            yield path or _BODY
+        for name, item in value.items():
+            if not UNSTORABLE.search(name):
+                shown = name if len(name) <= _MAX_NAME_CHARS else name[:_MAX_NAME_CHARS] + "..."
+                yield from _unstorable(item, depth - 1, f"{path}.{shown}" if path else shown)
 
 
 def _too_deep() -> ValidationFailed:
@@ -264,8 +290,11 @@ def parse_form(data: bytes, repeatable: Collection[str] = ()) -> dict[str, str |
     repeated = [name for name in dict.fromkeys(names) if name not in repeatable and names.count(name) > 1]
     if repeated:
         raise ValidationFailed([FieldError(name[:100], "is given more than once") for name in repeated])
-    if any("\0" in name + value for name, value in pairs):
-        raise ValidationFailed.of(_BODY, "must not contain NUL")
+    unstorable = dict.fromkeys(
+        _BODY if "\0" in name else name for name, value in pairs if "\0" in name + value
+    )
+    if unstorable:
+        raise ValidationFailed([FieldError(name[:100], "must not contain NUL") for name in unstorable])
     fields: dict[str, str | list[str]] = {name: value for name, value in pairs if name not in repeatable}
     several = {name: [value for of, value in pairs if of == name] for name in names if name in repeatable}
     return {**fields, **several}

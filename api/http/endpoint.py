@@ -153,10 +153,10 @@ class Endpoint(Generic[BodyT, QueryT]):
     `idempotent` ones honour the header ``Idempotency-Key``, and a `confidential` response is kept for it
     encrypted, and repeated to the same key alone. A `ticket` authenticates a request without a key; a request
     with a ticket is judged by the ticket alone, even when it has a key. A `token` may stand in place of the
-    key. With a `text` the body may also be a text. An `owned` request may concern what
-    one node alone has, which then answers it. Endpoints of the style `TWILIO` also accept the key by Basic
-    authentication and the body as a form, and answer ``data`` without an envelope, as those of the style
-    `JAMBONZ` do.
+    key, and with `sessions` a session of the console may. With a `text` the body may also be a text. An
+    `owned` request may concern what one node alone has, which then answers it. Endpoints of the style
+    `TWILIO` also accept the key by Basic authentication and the body as a form, and answer ``data`` without
+    an envelope, as those of the style `JAMBONZ` do.
     Those of the style `MESSAGING` also accept the key in ``X-API-Key``, and answer ``success``, ``data`` and,
     when `paged`, ``pagination``; the ``data`` of a `bare` one is the whole response and includes
     ``success``. A `spoken` one passes its requests to another protocol: key, rate, scope, query and body
@@ -189,6 +189,7 @@ class Endpoint(Generic[BodyT, QueryT]):
     limited_as: str | None = None
     ticket: Ticket | None = None
     token: Token | None = None
+    sessions: bool = False
     spoken: Spoken | None = None
     text: TextForm | None = None
     owned: bool = False
@@ -230,8 +231,12 @@ class Endpoint(Generic[BodyT, QueryT]):
 
     @cached_property
     def media_types(self) -> tuple[str, ...]:
-        """Types that the body may have; empty if none is read."""
-        if not self.reads_body:
+        """
+        Types that the body may have; where none is read, those of an empty object or form.
+
+        None where another protocol reads none: any body is ignored.
+        """
+        if self.spoken is not None and not self.reads_body:
             return ()
         if self.text is not None:
             return (JSON, self.text.media_type)
@@ -317,6 +322,7 @@ class Declaration(TypedDict, total=False):
     limited_as: str
     ticket: Ticket
     token: Token
+    sessions: bool
     spoken: Spoken
     text: TextForm
     owned: bool

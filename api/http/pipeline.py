@@ -25,6 +25,7 @@ from api.http.errors import ApiError, ErrorStyle, to_api_error, unexpected
 from api.http.files import PrivateFile
 from api.http.middleware import current_request
 from api.http.ratelimit import RateLimiter, allowances_of
+from api.http.session import COOKIE, principal_of_session
 from api.process.lifecycle import Lifecycle
 from api.schemas.base import NoBody, Reach, RequestModel, field_names, validate_body, validate_query
 from callcontrol.aio.tokens import utc_now
@@ -143,11 +144,12 @@ class Pipeline:
 
     async def _principal(self, request: web.Request, endpoint: Endpoint[Any, Any]) -> Principal:
         """
-        Authenticate the request by its ticket, its token or its key.
+        Authenticate the request by its ticket, its token, its key or its session.
 
         Raises:
-            Unauthorized: It has neither, or its key is not valid.
-            Forbidden: Its ticket is not valid, or its key belongs to another service.
+            Unauthorized: It has none of these, or its key or session is not valid.
+            Forbidden: Its ticket is not valid, its key belongs to another service, or its session may not be
+                used in this way.
         """
         if endpoint.ticket is not None:
             # A parameter that is given twice is ambiguous, so it proves nothing.
@@ -168,6 +170,9 @@ class Pipeline:
             headers = list(bearer_of_basic(headers, request.match_info["sid"]))
         plain = request.headers.getall("X-API-Key", []) if endpoint.style is ErrorStyle.MESSAGING else ()
         basic = endpoint.style is ErrorStyle.TWILIO
+        if endpoint.sessions and not headers and not plain and COOKIE in request.cookies:
+            storage = self.services.storage
+            return await principal_of_session(request, storage, endpoint.service, endpoint.scope)
         return await authenticate(
             headers, self.services.storage.keys, endpoint.service, plain=plain, basic=basic
         )
@@ -200,7 +205,7 @@ class Pipeline:
         text = _text_form(endpoint, request)
         # Beside a text the query has fields of the body, which are judged with it.
         query = validate_query(endpoint.query, request.query.items() if text is None else ())
-        raw = await read_body(request, endpoint.media_types)
+        raw = await read_body(request, endpoint.media_types, expected=endpoint.reads_body)
         has_gateway = partial(self.services.storage.directory.has_gateway, principal.account_sid)
         reach = Reach(self.services.verb_rules, has_gateway)
         if text is not None:

@@ -13,6 +13,7 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 from api.http.endpoint import Endpoint, Identifiers, PublicEndpoint
 from api.http.errors import ErrorStyle, masking_code, status_of
 from api.http.files import RANGE_NOT_SATISFIABLE
+from api.http.session import COOKIE
 from api.http.twilio_errors import codes_of_fields, twilio_code
 from api.openapi.examples import EXAMPLES
 from api.openapi.links import links_from
@@ -87,6 +88,15 @@ def openapi_document(
                     "name": "X-API-Key",
                     "description": f"A key of messaging, {PREFIXES['messaging']}..., or of all services.",
                 },
+                "console_session": {
+                    "type": "apiKey",
+                    "in": "cookie",
+                    "name": COOKIE,
+                    "description": (
+                        "The session of somebody signed in to the console, with the rights of its key. "
+                        "A change must come from a page of this server (`Sec-Fetch-Site`, `Origin`)."
+                    ),
+                },
                 "account_and_key": {
                     "type": "http",
                     "scheme": "basic",
@@ -159,6 +169,8 @@ def _operation(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict
         operation["security"] = [{"key": []}, {"account_and_key": []}]
     if endpoint.style is ErrorStyle.MESSAGING:
         operation["security"] = [{"key": []}, {"api_key": []}]
+    if endpoint.sessions:
+        operation["security"] = [*operation["security"], {"console_session": []}]
     if endpoint.takes_body:
         content: dict[str, Any] = {"schema": schemas["references"][endpoint.body, "validation"]}
         if endpoint.name in EXAMPLES:
@@ -182,7 +194,8 @@ def _needs(endpoint: Endpoint[Any, Any]) -> str:
     if endpoint.scope is None:
         return "Any key of the account may ask."
     of = "" if endpoint.service in ("platform", "all") else f" of a key of the service {endpoint.service}"
-    return f"Needs the scope `{endpoint.scope}`{of}."
+    session = ", or of a session of the console" if endpoint.sessions else ""
+    return f"Needs the scope `{endpoint.scope}`{of}{session}."
 
 
 def _parameters(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -242,7 +255,7 @@ def _responses(endpoint: Endpoint[Any, Any], schemas: Mapping[str, Any]) -> dict
     if endpoint.style is ErrorStyle.TWILIO:
         codes[400] |= codes_of_fields([*endpoint.body.model_fields, *endpoint.query.model_fields])
     for status, (code, text) in _EDGE_ERRORS.items():
-        if endpoint.reads_body:
+        if endpoint.method != "GET" and endpoint.media_types:
             shown = masking_code(code) if endpoint.style is ErrorStyle.MASKING else code
             codes.setdefault(status, {})[
                 str(twilio_code(status)) if endpoint.style is ErrorStyle.TWILIO else shown

@@ -7,13 +7,19 @@ from pydantic import ConfigDict, Field
 
 from api.schemas.base import Reach, ResponseModel, all_optional
 from api.schemas.common import Name, Timestamp
-from api.schemas.forms import HookUrl, StreamUrl, WebUrl
+from api.schemas.forms import HookText, StreamUrl, WebUrl
 from api.schemas.model import ModelFields, ModelObject
 from api.schemas.streams import StreamFields
 from callcontrol.applications.application import name_errors
 from callcontrol.e164 import MAX_NUMBER_CHARS
 from callcontrol.errors import FieldError
-from callcontrol.numbers.binding import BINDING_URLS, forward_to_errors, target_errors, value_errors
+from callcontrol.numbers.binding import (
+    BINDING_URLS,
+    forward_to_errors,
+    schemes_of,
+    target_errors,
+    value_errors,
+)
 
 __all__ = ["ApplicationObject", "CreateApplication", "UpdateApplication"]
 
@@ -39,7 +45,7 @@ class CreateApplication(StreamFields):
     ) = None
     timeout: Annotated[int, Field(description="Ring seconds of the forwarded call, 5 to 120.")] | None = None
     webhook_url: (
-        Annotated[HookUrl, Field(description="http(s), or ws(s) with the webhook_format jambonz.")] | None
+        Annotated[HookText, Field(description="http(s), or ws(s) with the webhook_format jambonz.")] | None
     ) = None
     webhook_method: Annotated[str, Field(max_length=8)] | None = None
     webhook_format: (
@@ -63,6 +69,11 @@ class CreateApplication(StreamFields):
     model: Annotated[ModelFields, Field(description="Of target model.")] | None = None
 
     urls = BINDING_URLS
+
+    @classmethod
+    def schemes_of(cls, name: str, url: str, given: Mapping[str, Any]) -> tuple[str, ...]:
+        """Schemes of a field with a URL, by the format of the webhook."""
+        return schemes_of(name, given.get("webhook_format"), url)
 
     @classmethod
     def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:

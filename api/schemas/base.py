@@ -96,6 +96,11 @@ class RequestModel(BaseModel):
         return ((None, name) for name in sorted(self.model_fields_set))
 
     @classmethod
+    def schemes_of(cls, name: str, url: str, given: Mapping[str, Any]) -> tuple[str, ...]:
+        """Schemes of a field of `urls`, which may depend on the others of the raw input."""
+        return cls.urls[name]
+
+    @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:
         """
         Check rules between fields, on the raw input.
@@ -292,7 +297,7 @@ def _by_urls(
         error
         for name, url in found.items()
         if isinstance(url, str) and url
-        for error in url_errors(reach.rules.check_url, name, url, schemes=model.urls[name])
+        for error in url_errors(reach.rules.check_url, name, url, schemes=model.schemes_of(name, url, given))
     ]
 
 

@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from api.schemas.base import RequestModel
 from api.schemas.common import E164, with_plus
-from callcontrol.egress.url_policy import STREAM_SCHEMES, WEB_SCHEMES, check_url
+from callcontrol.egress.url_policy import HOOK_SCHEMES, STREAM_SCHEMES, WEB_SCHEMES, check_url
 from callcontrol.errors import DestinationForbidden, ValidationFailed
 from callcontrol.routing.targets import parse_address, parse_sip_target
 from callcontrol.trunks.inbound_invite import ANONYMOUS
@@ -23,6 +23,7 @@ __all__ = [
     "CallTarget",
     "Callee",
     "CompleteTarget",
+    "HookText",
     "HookUrl",
     "QueryAddress",
     "SipAddress",
@@ -69,7 +70,10 @@ def _rate(rate: int) -> int:
     return rate
 
 
-SipAddress = Annotated[str, Field(min_length=5, max_length=256), _looks(parse_sip_target)]
+# As of URLs below, a minimum is for the schema alone.
+SipAddress = Annotated[
+    str, Field(max_length=256, json_schema_extra={"minLength": 5}), _looks(parse_sip_target)
+]
 Address = Annotated[str, Field(max_length=256, json_schema_extra={"minLength": 2}), _looks(parse_address)]
 QueryAddress = Annotated[
     str,
@@ -78,10 +82,10 @@ QueryAddress = Annotated[
 ]
 # The shortest URL is a minimum for the schema alone: whoever sends a word learns how a URL starts.
 WebUrl = Annotated[str, Field(max_length=2048, json_schema_extra={"minLength": 8}), _url(WEB_SCHEMES)]
-HookUrl = Annotated[
-    str, Field(max_length=2048, json_schema_extra={"minLength": 8}), _url(WEB_SCHEMES + STREAM_SCHEMES)
-]
+HookUrl = Annotated[str, Field(max_length=2048, json_schema_extra={"minLength": 8}), _url(HOOK_SCHEMES)]
 """Address of a server that is asked by HTTP, or of an application for jambonz over a WebSocket."""
+HookText = Annotated[str, Field(max_length=2048, json_schema_extra={"minLength": 8})]
+"""The same where another field, or what is stored of it, decides which of the two may be given."""
 StreamUrl = Annotated[str, Field(max_length=2048, json_schema_extra={"minLength": 5}), _url(STREAM_SCHEMES)]
 StreamRate = Annotated[int, AfterValidator(_rate)]
 

@@ -45,7 +45,9 @@ class LiveTransfer(RequestModel):
 
     to: Callee
     party: Annotated[PartyName, Field(description="Who is put through.")] = "a"
-    caller_id: Annotated[str, Field(min_length=2, max_length=MAX_NUMBER_CHARS)] | None = None
+    caller_id: (
+        Annotated[str, Field(max_length=MAX_NUMBER_CHARS, json_schema_extra={"minLength": 2})] | None
+    ) = None
     timeout: Annotated[int, Field(ge=MIN_TIMEOUT_S, le=MAX_TIMEOUT_S, description="Ring seconds.")] = 30
     headers: InviteHeaders = {}
 

@@ -14,7 +14,13 @@ from api.schemas.streams import StreamFields
 from callcontrol.e164 import MAX_NUMBER_CHARS
 from callcontrol.errors import BindFailed, DomainError, FieldError, ValidationFailed
 from callcontrol.models import NumberConfiguration, PhoneNumber
-from callcontrol.numbers.binding import BINDING_URLS, forward_to_errors, target_errors, value_errors
+from callcontrol.numbers.binding import (
+    BINDING_URLS,
+    forward_to_errors,
+    schemes_of,
+    target_errors,
+    value_errors,
+)
 from callcontrol.wallet.money import rupees
 
 __all__ = [
@@ -131,6 +137,11 @@ class InboundBinding(StreamFields):
     model: Annotated[ModelFields, Field(description="Of target model.")] | None = None
 
     urls = BINDING_URLS
+
+    @classmethod
+    def schemes_of(cls, name: str, url: str, given: Mapping[str, Any]) -> tuple[str, ...]:
+        """Schemes of a field with a URL, by the format of the webhook."""
+        return schemes_of(name, given.get("webhook_format"), url)
 
     @classmethod
     def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:

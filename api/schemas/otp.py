@@ -76,8 +76,8 @@ class SendOtp(RequestModel):
         Annotated[
             str,
             Field(
-                min_length=len(domain.PLACEHOLDER),
                 max_length=domain.MAX_TEMPLATE_CHARS,
+                json_schema_extra={"minLength": len(domain.PLACEHOLDER)},
                 description="A sentence in that language with {otp} in it once, instead of the usual one.",
             ),
         ]

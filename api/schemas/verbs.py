@@ -94,7 +94,7 @@ class Answer(RequestModel):
 class PlayedPrompt(RequestModel):
     """Sound to play while digits are collected."""
 
-    url: Annotated[str, Field(min_length=3, max_length=2048)]
+    url: Annotated[str, Field(max_length=2048, json_schema_extra={"minLength": 8})]
     loop: Loop = 1
 
 
@@ -239,7 +239,9 @@ class Dial(RequestModel):
 
     verb: Literal["dial"]
     target: Annotated[list[DialTarget], Field(min_length=1, max_length=1)]
-    caller_id: Annotated[str, Field(min_length=2, max_length=MAX_NUMBER_CHARS)] | None = None
+    caller_id: (
+        Annotated[str, Field(max_length=MAX_NUMBER_CHARS, json_schema_extra={"minLength": 2})] | None
+    ) = None
     timeout: Annotated[int, Field(ge=5, le=120)] | None = None
     time_limit: Annotated[int, Field(ge=1, le=14_400, description="Maximum duration in seconds.")] | None = (
         None

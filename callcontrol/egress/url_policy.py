@@ -23,6 +23,10 @@ WEB_SCHEMES: Final = ("http", "https")
 """Schemes of webhooks; plain ``http`` needs a server that may connect to its own network."""
 STREAM_SCHEMES: Final = ("ws", "wss", "audiosocket")
 """Schemes of agents' streams."""
+SOCKET_SCHEMES: Final = ("ws", "wss")
+"""Schemes of WebSockets."""
+HOOK_SCHEMES: Final = WEB_SCHEMES + SOCKET_SCHEMES
+"""Schemes of applications for jambonz and of speech models, which may be reached over a WebSocket."""
 
 _MAX_HOST_CHARS: Final = 253
 
@@ -93,13 +97,11 @@ _USERINFO: Final = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=:%-]*")
 BAD_PORT: Final = "must name a port from 1 to 65535"
 """Error of a URL with another port."""
 
+NO_HOST: Final = "must name a host"
+"""Error of a URL without a host, or with what can be none."""
+
 PRIVATE_SETTING: Final = "TRUNKLINE_ALLOW_PRIVATE_DESTINATIONS=1"
 """The setting with which a server connects to its own network."""
-
-NEEDS_TLS: Final = (
-    f"must be a URL that starts with https://; a server for development takes http:// with {PRIVATE_SETTING}"
-)
-"""Error of a URL with plain ``http``."""
 
 _LOOPBACK_REASON: Final = "is a loopback address"
 _PRIVATE_REASON: Final = "is a private or reserved address"
@@ -154,6 +156,29 @@ def url_errors(check_url: "CheckUrl", field: str, url: str, *, schemes: tuple[st
     except DestinationForbidden as refusal:
         return [FieldError(field, refusal.message)]
     return []
+
+
+def syntax_errors(field: str, url: str, *, schemes: Sequence[str]) -> list[FieldError]:
+    """Errors of a URL as such; whether this server may connect to its host is checked elsewhere."""
+    try:
+        check_url(url, schemes=schemes, allow_private=True, field=field)
+    except ValidationFailed as refusal:
+        return list(refusal.errors)
+    except DestinationForbidden:
+        pass
+    return []
+
+
+def wrong_scheme(schemes: Sequence[str]) -> str:
+    """
+    Error of a text that is no URL of these schemes.
+
+    It is the same on all servers: the checks of a request's form do not know if this one takes plain http.
+    """
+    told = [f"{scheme}://" for scheme in sorted(schemes, key="https".__ne__) if scheme != "http"]
+    listed = " or ".join(filter(None, (", ".join(told[:-1]), told[-1])))
+    plain = f"; a server for development takes http:// with {PRIVATE_SETTING}" if "https" in schemes else ""
+    return f"must be a URL that starts with {listed}{plain}"
 
 
 def _never(address: Address) -> str | None:
@@ -270,10 +295,12 @@ def check_url(url: str, *, schemes: Sequence[str], allow_private: bool, field: s
     try:
         parts = urlsplit(url)
     except ValueError:
-        raise ValidationFailed.of(field, "must be a URL") from None
+        raise ValidationFailed.of(field, NO_HOST) from None
     host = parts.hostname
-    if (fault := _scheme_fault(parts, schemes, allow_private)) is not None or not host:
-        raise ValidationFailed.of(field, fault or _starts_with(schemes))
+    if parts.scheme not in schemes or (parts.scheme == "http" and not allow_private):
+        raise ValidationFailed.of(field, wrong_scheme(schemes))
+    if not host:
+        raise ValidationFailed.of(field, NO_HOST)
     if not has_valid_port(parts):
         raise ValidationFailed.of(field, BAD_PORT)
     if not parts.netloc.isascii():
@@ -284,18 +311,6 @@ def check_url(url: str, *, schemes: Sequence[str], allow_private: bool, field: s
     if reason is not None:
         raise refused(host, reason)
     return parts
-
-
-def _scheme_fault(parts: SplitResult, schemes: Sequence[str], allow_private: bool) -> str | None:
-    if parts.scheme not in schemes:
-        return _starts_with(schemes)
-    return NEEDS_TLS if parts.scheme == "http" and not allow_private else None
-
-
-def _starts_with(schemes: Sequence[str]) -> str:
-    if tuple(schemes) == ("https",):
-        return NEEDS_TLS
-    return f"must be a URL that starts with {' or '.join(f'{scheme}://' for scheme in schemes)}"
 
 
 def has_valid_port(parts: SplitResult) -> bool:
@@ -321,7 +336,7 @@ def _refuse_host(host: str, *, bracketed: bool, allow_private: bool, field: str)
         # Resolvers and URL parsers read this name as an address or reject it; none resolves it.
         or _NUMERIC.fullmatch(labels[-1])
     ):
-        raise ValidationFailed.of(field, "must name a host")
+        raise ValidationFailed.of(field, NO_HOST)
     if allow_private:
         return None
     if labels[-1] in _LOCALHOST:

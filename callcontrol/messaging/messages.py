@@ -102,6 +102,8 @@ def wrong_parts(kind: MessageType, parts: Mapping[str, Any], check_url: CheckUrl
 
 def media_url_errors(field: str, url: str, check_url: CheckUrl) -> list[FieldError]:
     """Errors of the URL of a file; the network fetches it, so plain http is taken from everybody."""
+    if not url.lower().startswith(("http://", "https://")):
+        return [FieldError(field, "must be a URL that starts with https:// or http://")]
     judged = f"https:{url[5:]}" if url[:5].lower() == "http:" else url
     return url_errors(check_url, field, judged, schemes=WEB_SCHEMES)
 

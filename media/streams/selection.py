@@ -39,7 +39,7 @@ _ENCODINGS: dict[str, Encoding] = {"l16": "l16", "mulaw": "mulaw", "alaw": "alaw
 _EVENTS: dict[str, StreamEvent] = {"speech": "speech", "buffer": "buffer", "hold": "hold"}
 _RESERVED = ("stream_protocol", "stream_encoding", "sample-rate", "stream_events")
 _SCHEMES = tuple(dict.fromkeys(scheme for dialect in DIALECTS.values() for scheme in dialect.schemes))
-_EITHER = "ws://, wss:// or audiosocket://"
+_WRONG_SCHEME = "must be a URL that starts with ws://, wss:// or audiosocket://"
 _VISIBLE = re.compile(r"[!-~]+")
 _PRINTABLE = re.compile(r"[ -~]{1,512}")
 _TOKEN = re.compile(r"[!-~]{1,4096}")
@@ -201,7 +201,7 @@ class _Faults:
 
 def _split_url(value: object) -> SplitResult:
     if not isinstance(value, str) or not value:
-        raise StreamSetupError("stream_url", f"must be a URL that begins with {_EITHER}")
+        raise StreamSetupError("stream_url", _WRONG_SCHEME)
     if len(value) > MAX_URL_CHARS:
         raise StreamSetupError("stream_url", f"must not be longer than {MAX_URL_CHARS} characters")
     if not _VISIBLE.fullmatch(value):
@@ -213,7 +213,7 @@ def _split_url(value: object) -> SplitResult:
         raise StreamSetupError("stream_url", "has an unreadable host or port") from None
     scheme = parts.scheme.lower()
     if scheme not in _SCHEMES:
-        raise StreamSetupError("stream_url", f"must begin with {_EITHER}")
+        raise StreamSetupError("stream_url", _WRONG_SCHEME)
     if not parts.hostname or port == 0:
         raise StreamSetupError("stream_url", "must name a host, and a port other than 0 if any")
     if scheme in AudioSocketDialect.schemes and (

@@ -216,24 +216,26 @@ def _tools(value: object) -> _Read:
 
 def _url(value: object) -> _Read:
     if not isinstance(value, str) or len(value) > MAX_MODEL_URL_CHARS or _VISIBLE.fullmatch(value) is None:
-        return f"must be a URL of at most {MAX_MODEL_URL_CHARS} visible ASCII characters", None
+        return f"must have 1 to {MAX_MODEL_URL_CHARS} visible ASCII characters", None
     try:
-        parts = urlsplit(value)
-        port, host = parts.port, parts.hostname or ""
+        is_readable = urlsplit(value).port != 0
     except ValueError:
-        return "has an unreadable host or port", None
-    if not host or port == 0 or "@" in parts.netloc or "#" in value:
-        return "must name a host, without user information or fragment", None
-    return None, value
+        is_readable = False
+    return (None, value) if is_readable else ("has an unreadable host or port", None)
 
 
 def _address_fault(url: str, scheme: str) -> str | None:
-    """Fault of the scheme of a URL, which is `scheme`, or to private addresses the same without TLS."""
+    """Fault of an address: its scheme is `scheme`, or for private addresses the same without TLS."""
     parts, plain = urlsplit(url), scheme.removesuffix("s")
-    given = parts.scheme.lower()
-    if given == scheme or (given == plain and _is_private(parts.hostname or "")):
-        return None
-    return f"must begin with {scheme}://; {plain}:// would show your key, and is for private addresses only"
+    host = parts.hostname or ""
+    if parts.scheme != scheme and not (parts.scheme == plain and _is_private(host)):
+        return (
+            f"must be a URL that starts with {scheme}://; {plain}:// would show your key, and is for private "
+            "addresses only"
+        )
+    if not host or "@" in parts.netloc or "#" in url:
+        return "must name a host, without user information or fragment"
+    return None
 
 
 def socket_url(value: object) -> str | None:

@@ -87,3 +87,24 @@ async def test_wrong_endpoints_and_keys_are_refused(
     implicit = chat.with_key(customer.key_of("messaging"))
     assert_messaging_error(await implicit.get(PATH), 403, "FORBIDDEN")
     assert_messaging_error(await implicit.post(PATH, wrong), 403, "FORBIDDEN")
+
+
+async def test_a_session_of_the_console_manages_endpoints(
+    server: ServerProcess, customer: Customer, receiver: Receiver
+) -> None:
+    jar = aiohttp.CookieJar(unsafe=True)
+    ours = {"Sec-Fetch-Site": "same-origin"}
+    async with aiohttp.ClientSession(cookie_jar=jar) as browser:
+        chat = Api(browser, server.url)
+        assert_messaging_error(await chat.get(PATH), 401, "UNAUTHORIZED")
+        form = {"key": customer.key_of("messaging", *SCOPES)}
+        async with browser.post(f"{server.url}/console/sign-in", data=form, headers=ours) as signed_in:
+            assert signed_in.status == 200
+        body = {"url": receiver.url("/chat"), "events": ["message.sent"]}
+        assert_messaging_error(await chat.post(PATH, body), 403, "FORBIDDEN")
+        made = (await chat.request("POST", PATH, body, headers=ours)).expect(201).data
+        assert [shown["id"] for shown in (await chat.get(PATH)).expect(200).data] == [made["id"]]
+        gone = await chat.request("DELETE", f"{PATH}/{made['id']}", headers=ours)
+        assert_fits(gone.expect(200).body, {"success": True})
+        # The key in a header goes before the session.
+        assert_messaging_error(await chat.with_key("vm_unknown").get(PATH), 401, "UNAUTHORIZED")

@@ -12,7 +12,8 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from api.console.visit import COOKIE, form_token
+from api.console.visit import form_token
+from api.http.session import COOKIE
 from api.process.server import Server
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.webrtc import listeners as rows

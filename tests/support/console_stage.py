@@ -11,8 +11,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from api.console.app import Console, ConsoleSettings
-from api.console.visit import COOKIE, form_token
+from api.console.visit import form_token
 from api.http.app import create_app, trusts
+from api.http.session import COOKIE
 from api.process.metrics import Metrics
 from tests.support.api_facts import KEY
 from tests.support.api_stage import URL, ApiStage

@@ -17,9 +17,10 @@ from api.console.page import Pages
 from api.console.pcap import capture
 from api.console.rendering import HEADERS
 from api.console.timeline import timeline_of
-from api.console.visit import HOME, OPERATOR, Visit, signed_in_by
+from api.console.visit import HOME, Visit
 from api.console.waveform import Unreadable, read_waveform
 from api.http.files import PrivateFile, send_object
+from api.http.session import OPERATOR, signed_in_by
 from callcontrol.errors import DomainError, Forbidden, NodeUnreachable, NotFound, Unauthorized
 from callcontrol.models import CallRecord
 from callcontrol.webrtc.listeners import LISTEN_SCOPE, CallListener

@@ -9,8 +9,9 @@ from aiohttp import web
 
 from api.console.page import Pages
 from api.console.rendering import HEADERS
-from api.console.visit import HOME, Visit, signed_in_by
+from api.console.visit import HOME, Visit
 from api.http.event_stream import send_events
+from api.http.session import signed_in_by
 from callcontrol.errors import DomainError, Forbidden, Unauthorized
 
 __all__ = ["pages"]

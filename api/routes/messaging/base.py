@@ -9,7 +9,12 @@ __all__ = ["messaging_routes"]
 
 
 def messaging_routes(
-    tag: str, reads: str, writes: str | None = None, identifiers: Identifiers = Identifiers.INTEGER
+    tag: str,
+    reads: str,
+    writes: str | None = None,
+    identifiers: Identifiers = Identifiers.INTEGER,
+    *,
+    sessions: bool = False,
 ) -> Routes:
     """Make the routes of a tag."""
     return Routes(
@@ -19,4 +24,5 @@ def messaging_routes(
         service="messaging",
         style=ErrorStyle.MESSAGING,
         identifiers=identifiers,
+        sessions=sessions,
     )

@@ -6,6 +6,7 @@ from operator import attrgetter
 from typing import Any
 
 from api.http.endpoint import Context
+from api.http.session import API_PATH
 from api.routes.messaging.base import messaging_routes
 from api.routes.webhook_routes import WebhookModels, WebhookRoutes
 from api.schemas.messaging.base import Deleted
@@ -44,12 +45,12 @@ def _delivery_json(context: Context[Any, Any], delivery: LoggedDelivery) -> dict
     )
 
 
-routes = messaging_routes("messaging webhooks", "webhooks.read", "webhooks.write")
+routes = messaging_routes("messaging webhooks", "webhooks.read", "webhooks.write", sessions=True)
 
 WebhookRoutes(
     routes,
     service=attrgetter("webhook_endpoints"),
-    one="/api/webhook-endpoints/{id}",
+    one=f"{API_PATH}/{{id}}",
     find=_find,
     webhook="a webhook endpoint",
     events="the events of a webhook endpoint",

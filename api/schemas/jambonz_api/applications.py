@@ -8,7 +8,7 @@ from pydantic import Field
 from api.schemas.base import RequestModel, ResponseList, ResponseModel
 from api.schemas.common import Name
 from api.schemas.jambonz_api.base import Hook, StatusHook, unavailable
-from callcontrol.egress.url_policy import STREAM_SCHEMES, WEB_SCHEMES
+from callcontrol.egress.url_policy import HOOK_SCHEMES, WEB_SCHEMES
 
 __all__ = ["CreateJambonzApplication", "JambonzApplication", "JambonzApplications"]
 
@@ -16,7 +16,7 @@ __all__ = ["CreateJambonzApplication", "JambonzApplication", "JambonzApplication
 class CreateJambonzApplication(RequestModel):
     """Create an application whose server is asked in the form of jambonz."""
 
-    urls = {"call_hook": WEB_SCHEMES + STREAM_SCHEMES, "call_status_hook": WEB_SCHEMES}
+    urls = {"call_hook": HOOK_SCHEMES, "call_status_hook": WEB_SCHEMES}
     not_accepted: ClassVar[Mapping[str, str]] = unavailable(
         *("app_json", "env_vars", "fallback_speech_recognizer_vendor", "fallback_speech_synthesis_vendor"),
         *("messaging_hook", "speech_recognizer_language", "speech_recognizer_vendor"),

@@ -10,7 +10,7 @@ from api.schemas.calls import MAX_TIME_LIMIT_S, CallerName, InviteHeaders
 from api.schemas.common import E164, Id
 from api.schemas.forms import QueryAddress
 from api.schemas.jambonz_api.base import CompleteJambonzTarget, Hook, StatusHook, unavailable
-from callcontrol.egress.url_policy import STREAM_SCHEMES, WEB_SCHEMES
+from callcontrol.egress.url_policy import HOOK_SCHEMES, WEB_SCHEMES
 from callcontrol.errors import FieldError
 from callcontrol.instructions.jambonz import tag_problem
 
@@ -31,7 +31,7 @@ def _tag(data: dict[str, Any]) -> dict[str, Any]:
 class CreateJambonzCall(RequestModel):
     """Place a call, as jambonz's clients do."""
 
-    urls = {"call_hook": WEB_SCHEMES + STREAM_SCHEMES, "call_status_hook": WEB_SCHEMES}
+    urls = {"call_hook": HOOK_SCHEMES, "call_status_hook": WEB_SCHEMES}
     not_accepted: ClassVar[Mapping[str, str]] = unavailable(
         *("amd", "app_json", "dual_streams", "env_vars", "fromHost", "proxy", "record", "referHook"),
         *("sipRequestWithinDialogHook", "speech_recognizer_language", "speech_recognizer_vendor"),
@@ -87,7 +87,7 @@ _ORDERS = ("call_hook", "call_status", "mute_status", "conf_mute_status", "liste
 class UpdateJambonzCall(RequestModel):
     """Changes of an active call, applied together or not at all."""
 
-    urls = {"call_hook": WEB_SCHEMES + STREAM_SCHEMES}
+    urls = {"call_hook": HOOK_SCHEMES}
     not_accepted: ClassVar[Mapping[str, str]] = unavailable(
         *("agent_update", "child_call_hook", "conf_hold_status", "conferenceParticipantAction", "dub"),
         *("llm_update", "media_path", "noise_isolation_status", "sip_request", "tag", "transcribe_status"),

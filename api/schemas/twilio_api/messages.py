@@ -7,7 +7,6 @@ from pydantic import BeforeValidator, Field
 
 from api.schemas.base import Reach, RequestModel, ResponseModel
 from api.schemas.common import E164, Filled, QueryNumber
-from api.schemas.forms import WebUrl
 from api.schemas.twilio_api.base import Moment, TwilioPage, TwilioQuery, unavailable
 from callcontrol.errors import FieldError
 from callcontrol.messaging.messages import MAX_TEXT, media_url_errors
@@ -34,7 +33,9 @@ class CreateTwilioMessage(RequestModel):
     To: Annotated[E164, _Unprefixed]
     From: Annotated[E164, _Unprefixed, Field(description="Number of the account's channel.")]
     Body: Annotated[Annotated[Filled, Field(max_length=MAX_TEXT)] | None, Field(repr=False)] = None
-    MediaUrl: Annotated[WebUrl, Field(description="One file; the Body is its caption.")] | None = None
+    MediaUrl: (
+        Annotated[str, Field(max_length=2048, description="One file; the Body is its caption.")] | None
+    ) = None
 
     @classmethod
     def cross_check(cls, given: Mapping[str, Any]) -> list[FieldError]:

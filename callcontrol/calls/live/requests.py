@@ -22,7 +22,7 @@ from callcontrol.calls.events.commands import (
 )
 from callcontrol.calls.hangup_cause import NO_ANSWER, NORMAL_CLEARING
 from callcontrol.calls.plan import USUAL_LANGUAGE, RecordingAction, Step, WebhookFormat, WebhookMethod
-from callcontrol.egress.url_policy import STREAM_SCHEMES, WEB_SCHEMES, CheckUrl, url_errors
+from callcontrol.egress.url_policy import HOOK_SCHEMES, WEB_SCHEMES, CheckUrl, url_errors
 from callcontrol.errors import RequestErrors
 from callcontrol.models import CallRecord, CallStatus
 from callcontrol.models.parties import Party
@@ -137,7 +137,7 @@ def _instructions(
     update: LiveUpdate, record: CallRecord, values: RequestErrors, check_url: CheckUrl, read: ReadVerbs
 ) -> Iterator[LiveCommand]:
     if update.webhook_url is not None:
-        schemes = WEB_SCHEMES + STREAM_SCHEMES if update.webhook_format == "jambonz" else WEB_SCHEMES
+        schemes = HOOK_SCHEMES if update.webhook_format == "jambonz" else WEB_SCHEMES
         values.errors += url_errors(check_url, "webhook_url", update.webhook_url, schemes=schemes)
         yield RedirectRequested(update.webhook_url, update.webhook_method, update.webhook_format)
     if (verbs := update.verbs) is not None:

@@ -17,7 +17,7 @@ from callcontrol.calls.events.commands import RedirectRequested
 from callcontrol.calls.records.call_info import call_info
 from callcontrol.egress.aio.http_client import NotAnswered, customer_session, problem_of, reason_of
 from callcontrol.egress.requests import signed_headers
-from callcontrol.egress.url_policy import STREAM_SCHEMES, WEB_SCHEMES, Destinations, url_errors
+from callcontrol.egress.url_policy import HOOK_SCHEMES, SOCKET_SCHEMES, Destinations, url_errors
 from callcontrol.errors import DomainError, ValidationFailed
 from callcontrol.ids import CallSid
 from callcontrol.instructions.jambonz.messages import (
@@ -148,7 +148,7 @@ class JambonzSessions:
         kind: MessageType,
     ) -> _Connection:
         """Connect for a message; an application that was lost is told which call the connection is for."""
-        self._destinations.check_url(address, schemes=STREAM_SCHEMES)
+        self._destinations.check_url(address, schemes=SOCKET_SCHEMES)
         if self._client is None:
             self._client = customer_session(self._destinations, "application/json")
         socket = await self._client.ws_connect(
@@ -214,7 +214,7 @@ class JambonzSessions:
                 call.mailbox.post(command)
 
     def _redirection(self, url: str, method: str) -> Event:
-        check_url, schemes = self._destinations.check_url, WEB_SCHEMES + STREAM_SCHEMES
+        check_url, schemes = self._destinations.check_url, HOOK_SCHEMES
         errors = url_errors(check_url, "call_hook", url, schemes=schemes)
         if errors:
             raise ValidationFailed(errors)

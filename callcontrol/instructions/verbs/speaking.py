@@ -14,7 +14,7 @@ from callcontrol.calls.plan import (
     Say,
     Step,
 )
-from callcontrol.egress.url_policy import WEB_SCHEMES
+from callcontrol.egress.url_policy import WEB_SCHEMES, wrong_scheme
 from callcontrol.instructions.verbs.values import VerbValues
 from media.audio import SpeechError
 from media.audio.recognition import LANGUAGE_TAG
@@ -26,6 +26,7 @@ MAX_GATHERED: Final = 32
 MAX_RECORDED_S: Final = 3600.0
 _MAX_PAUSE_S: Final = 600.0
 _MAX_LOOPS: Final = 100
+_NO_SOUND: Final = wrong_scheme(WEB_SCHEMES).replace("a URL", "prompt:NAME, or the URL of a WAV file", 1)
 _MAX_PROMPTS: Final = 20
 _MAX_WAIT_S: Final = 60.0
 _INPUTS: Final = ("digits", "speech")
@@ -59,7 +60,7 @@ def read_play(values: VerbValues, path: str, verb: Mapping[str, Any]) -> Sequenc
         if url.lower().startswith(("http://", "https://")):
             values.check_url(f"{path}.url", url, WEB_SCHEMES)
         else:
-            values.wrong(f"{path}.url", "must be prompt:NAME or the http(s) URL of a WAV file")
+            values.wrong(f"{path}.url", _NO_SOUND)
     return [Play(url, loops)] if len(values.errors) == count else []
 
 

@@ -2,24 +2,30 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 from urllib.parse import quote, urldefrag, urljoin, urlsplit
 
 from callcontrol.calls.plan import RequestInstructions, Stream, WebhookFormat, WebhookMethod
-from callcontrol.egress.url_policy import STREAM_SCHEMES, WEB_SCHEMES, CheckUrl, url_errors
+from callcontrol.egress.url_policy import (
+    HOOK_SCHEMES,
+    SOCKET_SCHEMES,
+    STREAM_SCHEMES,
+    WEB_SCHEMES,
+    CheckUrl,
+    url_errors,
+    wrong_scheme,
+)
 from callcontrol.errors import FieldError, RequestErrors
 from callcontrol.models.parties import Target
 from callcontrol.routing.targets import normalise_number, parse_target
 from callcontrol.trunks.inbound_invite import Caller
 from media.streams import StreamSetupError, choose_model, choose_stream
 
-_MAX_URL_CHARS: Final = 2048
-
 
 def is_session(url: str) -> bool:
     """Return True for the address of an application that is reached over a WebSocket."""
     try:
-        return urlsplit(url).scheme.lower() in STREAM_SCHEMES
+        return urlsplit(url).scheme.lower() in SOCKET_SCHEMES
     except ValueError:
         return False
 
@@ -137,11 +143,11 @@ class VerbValues(RequestErrors):
     ) -> list[RequestInstructions]:
         """The step that requests instructions from a server of the customer."""
         count = len(self.errors)
-        if not 1 <= len(url) <= _MAX_URL_CHARS:
-            self.wrong(url_path, f"must be an http(s) URL of at most {_MAX_URL_CHARS} characters")
-        else:
-            schemes = WEB_SCHEMES + STREAM_SCHEMES if self.webhooks.format == "jambonz" else WEB_SCHEMES
+        schemes = HOOK_SCHEMES if self.webhooks.format == "jambonz" else WEB_SCHEMES
+        if url:
             self.check_url(url_path, url, schemes)
+        else:
+            self.wrong(url_path, wrong_scheme(schemes))
         if method not in (None, "POST", "GET"):
             self.wrong(method_path, "must be POST or GET")
         if len(self.errors) > count:
@@ -175,7 +181,7 @@ class VerbValues(RequestErrors):
                 self.wrong(f"{path}.{name}" if name else path, reason)
             return []
         count = len(self.errors)
-        self.check_url(f"{path}.url", choice.url, STREAM_SCHEMES + WEB_SCHEMES)
+        self.check_url(f"{path}.url", choice.url, HOOK_SCHEMES)
         return [Stream(choice, self.webhooks.fallback)] if len(self.errors) == count else []
 
     def action(self, path: str, verb: Mapping[str, Any], event: str) -> RequestInstructions | None:

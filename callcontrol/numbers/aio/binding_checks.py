@@ -6,10 +6,10 @@ from functools import partial
 from sqlalchemy.engine import Connection
 
 from callcontrol.directory.aio.loader import DirectoryLoader
-from callcontrol.egress.url_policy import STREAM_SCHEMES, WEB_SCHEMES, Destinations, url_errors
+from callcontrol.egress.url_policy import HOOK_SCHEMES, Destinations, url_errors
 from callcontrol.errors import FieldError
 from callcontrol.models import Binding
-from callcontrol.numbers.binding import BINDING_URLS, choice_of, forward_to_errors
+from callcontrol.numbers.binding import BINDING_URLS, choice_of, forward_to_errors, schemes_of
 from callcontrol.numbers.store import numbers
 
 
@@ -28,13 +28,14 @@ async def binding_errors(
     bound: binding registers it.
     """
     errors: list[FieldError] = []
-    for field, schemes in BINDING_URLS.items():
+    for field in BINDING_URLS:
         url = getattr(binding, field)
         if url is not None:
+            schemes = schemes_of(field, binding.webhook_format, url)
             errors += url_errors(destinations.check_url, field, url, schemes=schemes)
     if binding.target == "model":
         url = choice_of(binding).url
-        errors += url_errors(destinations.check_url, "model.url", url, schemes=STREAM_SCHEMES + WEB_SCHEMES)
+        errors += url_errors(destinations.check_url, "model.url", url, schemes=HOOK_SCHEMES)
     if binding.target in ("forward", "browser"):
         errors += await _after_miss(
             lambda: _forward_errors(account_sid, binding, directory, allowed_countries, phone_number_id),

@@ -75,14 +75,10 @@ async def test_what_is_not_https_or_leads_inside_is_refused_by_field(url: str) -
     assert error.message and not error.message.startswith("url")
 
 
-@pytest.mark.parametrize(
-    ("develops", "wanted"),
-    [(False, f"https://; a server for development takes http:// with {PRIVATE_SETTING}")]
-    + [(True, "http:// or https://")],
-    ids=["public", "development"],
-)
-async def test_the_refusal_names_the_schemes_that_this_server_takes(develops: bool, wanted: str) -> None:
+@pytest.mark.parametrize("develops", [False, True])
+async def test_the_refusal_names_the_schemes_in_the_same_words_on_every_server(develops: bool) -> None:
     (error,) = await reach_errors(DestinationGuard(develops, lookup=lookup), "ftp://public.example/hook")
+    wanted = f"https://; a server for development takes http:// with {PRIVATE_SETTING}"
     assert error.message == f"must be a URL that starts with {wanted}"
 
 

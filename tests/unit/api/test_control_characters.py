@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from tests.support.api_facts import KEY, MESSAGING_KEY, NUMBER_ID
+from tests.support.api_facts import ACCOUNT, KEY, MESSAGING_KEY, NUMBER_ID
 from tests.unit.api.client import Client
 
 _IN_A_LINE = "must not contain control characters or line breaks"
@@ -54,9 +55,34 @@ async def test_texts_have_no_control_characters(client: Client, field: str, valu
     body = {"phoneNumber": "+919876543210", field: value}
     answer = await client.post("/api/v1/contacts", body, key=MESSAGING_KEY)
     (error,) = answer.json()["details"]["errors"]
-    nul = "\0" in str(value) or "\x00" in str(value)
-    assert (answer.status, error["field"]) == (400, "body" if nul else field)
-    assert nul or error["message"] == _IN_A_TEXT
+    nul = "\0" in str(value)
+    assert (answer.status, error["field"]) == (400, field)
+    assert error["message"] == ("must not contain NUL or lone surrogate characters" if nul else _IN_A_TEXT)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "fields"),
+    [
+        ("/v1/calls", {"tag": "a\0", "verbs": [{"verb": "say", "text": "\ud800"}]}, ["tag", "verbs[0].text"]),
+        ("/v1/calls", {"headers": {"a\0": 1, "b": "\0"}}, ["headers", "headers.b"]),
+        ("/v1/calls", {"tag": [[["\0"]]], "to": json.loads("[" * 500 + "]" * 500)}, ["tag[0][0][0]"]),
+        ("/v1/calls", {"a\0": 1}, ["body"]),
+        ("/v1/calls", ["a\0"], ["body[0]"]),
+        ("/v1/calls", {"x" * 200: "\0"}, ["x" * 100 + "..."]),
+        ("/v1/masking/calls", {"party_a": "\0"}, ["party_a"]),
+    ],
+)
+async def test_what_no_database_stores_is_named(
+    client: Client, path: str, body: Any, fields: list[str]
+) -> None:
+    answer = await client.post(path, body)
+    assert (answer.status, list(answer.fields)) == (400, fields)
+
+
+async def test_a_form_names_what_holds_nul(client: Client) -> None:
+    body, kind = b"To=a%00&From=b&St%00atus=c", {"Content-Type": "application/x-www-form-urlencoded"}
+    answer = await client.post(f"/2010-04-01/Accounts/{ACCOUNT}/Calls.json", body=body, headers=kind)
+    assert [error["field"] for error in answer.json()["details"]["errors"]] == ["To", "body"]
 
 
 async def test_texts_may_have_lines_and_tabs(client: Client) -> None:

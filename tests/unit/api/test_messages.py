@@ -70,8 +70,8 @@ async def test_parts_reach_the_service_in_the_spelling_of_the_interface(
         ("HTTP://example.com/a.png", None),
         ("http://10.0.0.1/a.png", "10.0.0.1 is a private or reserved address"),
         ("http://localhost/a.png", "localhost is this server itself"),
-        ("ftp://example.com/a.png", "must be a URL that starts with http:// or https://"),
-        ("http:example.com", "must be a URL that starts with http:// or https://"),
+        ("ftp://example.com/a.png", "must be a URL that starts with https:// or http://"),
+        ("http:example.com", "must be a URL that starts with https:// or http://"),
     ],
 )
 async def test_media_is_at_a_public_host(client: Client, url: str, problem: str | None) -> None:

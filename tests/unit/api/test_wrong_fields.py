@@ -23,6 +23,8 @@ ASSISTANT_KEY, ADMIN_KEY = "va_" + "a" * 43, "vadm_" + "c" * 43
 APPLICATIONS, CALLS = "/v1/trunk-portal/applications", "/v1/calls"
 FAR, PRIVATE = "ftp://s.example.com/", "https://10.0.0.1/"
 TWILIO = f"/2010-04-01/Accounts/{ACCOUNT}"
+ECHO = "+919800000001"
+DIAL = {"verb": "dial", "target": [{"type": "phone", "number": ECHO}]}
 URLS = ("webhook_url", "fallback_url", "status_webhook_url")
 
 
@@ -346,3 +348,65 @@ async def test_a_day_that_has_not_begun_is_one_in_utc(client: Client, path: str,
     answer = await client.get(f"{path}?start_date=2999-01-01", key=key)
     (message,) = answer.fields.values()
     assert (answer.status, message.endswith("UTC")) == (400, True)
+
+
+@pytest.mark.parametrize("url", ["x", "ws://app.example.com/", "http://app.example.com/"])
+@pytest.mark.parametrize("more", [{}, {"timeout": 1}])
+async def test_a_url_is_judged_by_the_schemes_that_its_field_takes(
+    client: Client, url: str, more: dict[str, int]
+) -> None:
+    body = {"name": "a", "target": "webhook", "webhook_url": url, **more}
+    answer = await client.post(APPLICATIONS, body)
+    told = "must be a URL that starts with https://; a server for development takes http://"
+    assert answer.fields.keys() == {"webhook_url", *more}
+    assert answer.fields["webhook_url"].startswith(told)
+    answer = await client.post(APPLICATIONS, {**body, "webhook_format": "jambonz"})
+    if url.startswith("ws:"):
+        assert answer.status == 201 or answer.fields.keys() == {*more}
+    else:
+        with_sockets = "must be a URL that starts with https://, ws:// or wss://;"
+        assert answer.fields["webhook_url"].startswith(with_sockets)
+    bound = await client.put(
+        f"/v1/phone-numbers/{NUMBER_ID}/inbound", {"target": "webhook", "webhook_url": url}
+    )
+    called = await client.post(CALLS, {"from": NUMBER, "to": ECHO, "webhook_url": url})
+    assert bound.fields["webhook_url"].startswith(told) and called.fields["webhook_url"].startswith(told)
+    verbs = [{"verb": "play", "url": url}]
+    answer = await client.post(CALLS, {"from": NUMBER, "to": "+919800000001", "verbs": verbs})
+    wanted = "must be prompt:NAME, or the URL of a WAV file that starts with https://; a server"
+    assert answer.fields["verbs[0].url"].startswith(told if url.startswith("http:") else wanted)
+
+
+@pytest.mark.parametrize(
+    ("target", "field"),
+    [("webhook", "webhook_url"), ("media_stream", "stream_url"), ("forward", "forward_to")],
+)
+async def test_what_a_target_needs_is_required(client: Client, target: str, field: str) -> None:
+    bound = await client.put(f"/v1/phone-numbers/{NUMBER_ID}/inbound", {"target": target})
+    made = await client.post(APPLICATIONS, {"name": "a", "target": target})
+    assert bound.fields == made.fields == {field: "is required"}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field", "told"),
+    [
+        (
+            "/v1/voice-otp/send",
+            {"to": "+919800000001", "template": "x"},
+            "template",
+            "must have {otp} in it once",
+        ),
+        (CALLS, {"to": {"type": "sip", "sip_uri": "x"}}, "to.sip_uri", "is no SIP address"),
+        (
+            CALLS,
+            {"to": ECHO, "verbs": [{**DIAL, "caller_id": "x"}]},
+            "verbs[0].caller_id",
+            "must be a telephone",
+        ),
+    ],
+)
+async def test_a_word_is_told_what_is_wanted_and_not_how_long(
+    client: Client, path: str, body: dict[str, object], field: str, told: str
+) -> None:
+    answer = await client.post(path, {"from": NUMBER, **body})
+    assert answer.status == 400 and told in answer.fields[field]

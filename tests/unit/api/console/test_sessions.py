@@ -130,6 +130,7 @@ async def test_signing_out_ends_the_session(person: Person) -> None:
     answer = await person.post("/console/sign-out")
     assert (answer.status, answer.headers["Location"]) == (303, "/console/sign-in")
     assert cookie_of(answer) in ("", '""')
+    assert all("Max-Age=0" in line for line in answer.headers.getall("Set-Cookie"))
     assert (await person.get(CALLS)).status == 303
 
 

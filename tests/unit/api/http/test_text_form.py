@@ -35,7 +35,7 @@ def test_an_empty_request_has_no_fields() -> None:
     [
         (b"v=0", [("to", "1"), ("to", "2")], "to"),
         (b"v=0", [("X-Order", "1"), ("X-Order", "2")], "X-Order"),
-        (b"v=0", [("to", "1\0")], "query"),
+        (b"v=0", [("to", "1\0")], "to"),
         (b"v=0", [("X-\0", "1")], "query"),
         (b"v=0\0", [], "sdp"),
         (b"\xff", [], "sdp"),

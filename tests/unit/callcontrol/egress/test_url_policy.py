@@ -9,14 +9,19 @@ from yarl import URL
 
 from callcontrol.egress.url_policy import (
     BAD_PORT,
+    HOOK_SCHEMES,
+    PRIVATE_SETTING,
+    STREAM_SCHEMES,
+    WEB_SCHEMES,
     check_url,
     embedded_ipv4,
     forbidden_reason,
     literal_address,
+    syntax_errors,
     url_errors,
+    wrong_scheme,
 )
 from callcontrol.errors import DestinationForbidden, ValidationFailed
-from callcontrol.numbers.binding import stream_url_errors
 
 PUBLIC = "public"  # May be connected to, always.
 PRIVATE = "private"  # Only with allow_private.
@@ -389,12 +394,16 @@ def test_the_client_reads_the_host_that_was_judged(url: str) -> None:
     assert used.explicit_port == judged.port
 
 
+DEVELOPMENT = f"a server for development takes http:// with {PRIVATE_SETTING}"
+
+
 @pytest.mark.parametrize("port", ["0", "65536", "99999", "-1", "http"])
 def test_a_wrong_port_has_one_text(port: str) -> None:
     with pytest.raises(ValidationFailed) as caught:
         check_url(f"https://hooks.example.com:{port}/", schemes=("https",), allow_private=False)
     assert [error.message for error in caught.value.errors] == [BAD_PORT]
-    assert stream_url_errors(f"wss://hooks.example.com:{port}/", "url") == list(caught.value.errors)
+    errors = syntax_errors("url", f"wss://hooks.example.com:{port}/", schemes=("wss",))
+    assert errors == list(caught.value.errors)
 
 
 def test_plain_http_is_for_private_networks_only() -> None:
@@ -410,6 +419,32 @@ def test_schemes_are_those_asked_for() -> None:
     check_url("WSS://bot.example.com/", schemes=("ws", "wss"), allow_private=False)
     with pytest.raises(ValidationFailed, match="stream_url: must be a URL that starts with ws:// or wss://"):
         check_url("https://bot.example.com/", schemes=("ws", "wss"), allow_private=False, field="stream_url")
+
+
+@pytest.mark.parametrize(
+    ("schemes", "wanted"),
+    [
+        (("ws",), "ws://"),
+        (STREAM_SCHEMES, "ws://, wss:// or audiosocket://"),
+        (WEB_SCHEMES, f"https://; {DEVELOPMENT}"),
+        (("https",), f"https://; {DEVELOPMENT}"),
+        (
+            HOOK_SCHEMES,
+            f"https://, ws:// or wss://; a server for development takes http:// with {PRIVATE_SETTING}",
+        ),
+    ],
+)
+def test_every_check_of_a_field_has_the_same_words(schemes: tuple[str, ...], wanted: str) -> None:
+    message = f"must be a URL that starts with {wanted}"
+    assert wrong_scheme(schemes) == message
+    for allow_private in (False, True):
+        for url in ("x", "", "ftp://a.example/", "//a.example/"):
+            (error,) = url_errors(partial(check_url, allow_private=allow_private), "f", url, schemes=schemes)
+            assert (error.field, error.message) == ("f", message)
+    for url in ("https:///a", "https://[", "wss://"):
+        if url.partition(":")[0] in schemes:
+            (error,) = syntax_errors("f", url, schemes=schemes)
+            assert error.message == "must name a host"
 
 
 def test_the_refusal_names_the_host() -> None:

@@ -5,8 +5,9 @@ from typing import Final
 
 from sqlalchemy.engine import Connection
 
-from callcontrol.database.rows import ValueTable
+from callcontrol.database.rows import ValueTable, count
 from callcontrol.database.tables.calls import call_listeners
+from callcontrol.errors import Conflict
 from sip.values import frozen
 
 LISTEN_SCOPE: Final = "calls.listen"
@@ -18,7 +19,9 @@ MAX_OF_CALL: Final = 3
 MAX_OF_ACCOUNT: Final = 20
 """Listeners of an account's calls at one time, on one node."""
 
-_MOST_SHOWN: Final = 200
+MAX_KEPT: Final = 200
+"""Listenings of a call in all: none of them may be behind those that are shown."""
+
 _COLUMNS: Final = call_listeners.c
 
 
@@ -51,9 +54,17 @@ _LISTENERS: Final = ValueTable(
 
 
 def insert(connection: Connection, listener: CallListener) -> None:
-    """Insert a listener, unless that was done: the result of a first commit can be lost."""
-    if _LISTENERS.get(connection, listener.listener_sid) is None:
-        _LISTENERS.insert(connection, listener)
+    """
+    Insert a listener, unless that was done: the result of a first commit can be lost.
+
+    Raises:
+        Conflict: 200 have listened to the call.
+    """
+    if _LISTENERS.get(connection, listener.listener_sid) is not None:
+        return
+    if count(connection, call_listeners, _COLUMNS.call_sid == listener.call_sid) >= MAX_KEPT:
+        raise Conflict(f"{MAX_KEPT} have listened to the call; no more are recorded, so nobody else may.")
+    _LISTENERS.insert(connection, listener)
 
 
 def write_end(connection: Connection, listener: CallListener) -> None:
@@ -62,8 +73,8 @@ def write_end(connection: Connection, listener: CallListener) -> None:
 
 
 def of_call(connection: Connection, call_sid: str) -> list[CallListener]:
-    """Listeners of a call in order, the first 200."""
-    return _LISTENERS.all(connection, _COLUMNS.call_sid == call_sid, limit=_MOST_SHOWN)
+    """Listeners of a call, in order."""
+    return _LISTENERS.all(connection, _COLUMNS.call_sid == call_sid, limit=MAX_KEPT)
 
 
 def get(connection: Connection, listener_sid: str) -> CallListener | None:

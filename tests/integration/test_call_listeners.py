@@ -11,6 +11,7 @@ from typing import Any
 import aiohttp
 import pytest
 import pytest_asyncio
+from sqlalchemy.engine import Connection
 
 from api.console.visit import form_token
 from api.http.session import COOKIE
@@ -18,7 +19,7 @@ from api.process.server import Server
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.webrtc import listeners as rows
 from callcontrol.webrtc.aio import listeners as listeners_aio
-from callcontrol.webrtc.listeners import MAX_OF_CALL, CallListener
+from callcontrol.webrtc.listeners import MAX_KEPT, MAX_OF_CALL, CallListener
 from fixtures.agent import DemoAgent
 from media.audio import tone
 from media.webrtc.aio import LegEnd
@@ -312,6 +313,47 @@ async def test_no_more_than_three_listen_to_a_call(desk: Desk, peer: BrowserPeer
     assert (status, error["code"]) == (409, "CALL_ENDED")
     await until(lambda: desk.server.services.listeners.active == 0)
     assert {one["reason"] for one in await listed(desk, call_sid)} == {"the call ended"}
+
+
+async def test_nobody_listens_behind_those_that_are_shown(desk: Desk, peer: BrowserPeer) -> None:
+    await desk.bind(target="media_stream", stream_url=desk.agent.url)
+
+    def fill(connection: Connection, *, call_sid: str) -> None:
+        for _ in range(MAX_KEPT):
+            listener = CallListener(new_id(), desk.account_sid, call_sid, "nobody", utc_now())
+            rows.insert(connection, listener)
+
+    async with active_call(desk, peer) as call_sid:
+        await desk.server.storage.writer.commit(partial(fill, call_sid=call_sid))
+        body = {"sdp": bystander().offer(_ONLY_HEARS)}
+        status, error, _ = await desk.ask("POST", f"/v1/calls/{call_sid}/listeners", body)
+        assert (status, error["code"]) == (409, "CONFLICT") and f"{MAX_KEPT} have" in error["message"]
+        assert {one["listened_by"] for one in await listed(desk, call_sid)} == {"nobody"}
+        assert desk.server.services.listeners.active == 0
+
+
+async def test_nobody_begins_to_listen_to_a_call_that_ends_meanwhile(
+    desk: Desk, peer: BrowserPeer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await desk.bind(target="media_stream", stream_url=desk.agent.url)
+    writer = desk.server.storage.writer
+    commit = writer.commit
+    async with active_call(desk, peer) as call_sid:
+        call = f"/v1/Accounts/{desk.account_sid}/Calls/{call_sid}"
+
+        async def late(work: Any, *given: Any, **named: Any) -> Any:
+            if getattr(work, "func", None) is rows.insert:
+                _, runner = await desk.server.control.up(desk.account_sid, call_sid)
+                assert (await desk.ask("DELETE", call))[0] == 200
+                await until(lambda: runner.over)
+            return await commit(work, *given, **named)
+
+        monkeypatch.setattr(writer, "commit", late)
+        body = {"sdp": bystander().offer(_ONLY_HEARS)}
+        status, error, _ = await desk.ask("POST", f"/v1/calls/{call_sid}/listeners", body)
+        assert (status, error["code"]) == (409, "CALL_ENDED"), error
+    (kept,) = await listed(desk, call_sid)
+    assert kept["reason"] == "the call ended" and kept["ended_at"]
 
 
 async def test_listeners_of_an_account_are_bounded(

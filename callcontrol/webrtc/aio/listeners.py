@@ -209,6 +209,7 @@ class CallListeners:
         except BaseException:
             active.end("it could not begin")
             raise
+        active.follow()
         if active.ended:
             raise CallEnded("The call has ended meanwhile.")
         active.began = True
@@ -279,9 +280,7 @@ class CallListeners:
     def _watch(self) -> None:
         if self._following is None:
             self._follow()
-        if self._is_watching:
-            self._admitting.wake()
-        else:
+        if not self._is_watching:
             self._is_watching = True
             self._admitting.start()
 

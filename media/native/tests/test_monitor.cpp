@@ -149,6 +149,27 @@ TEST_CASE("monitor: what is sent to a stream alone is heard, and a muted far end
     CHECK(room.hears(left_hz) < 200);
 }
 
+TEST_CASE(
+    "monitor: the linked party is not heard while it is muted, nor while the first one must not hear it") {
+    for (const Format& to : {pcmu, l16_wide}) {
+        CAPTURE(static_cast<int>(to.codec));
+        Bench bench;
+        Room room(bench, pcmu, to, pcmu);
+        auto monitor = room.a->monitor(room.c);
+        room.b->mute(true, false);
+        room.speak(35);
+        CHECK(room.hears(left_hz) > 5000);
+        CHECK(room.hears(right_hz) < 200);
+        room.b->mute(false, false);
+        room.speak(35);
+        CHECK(room.hears(right_hz) > 5000);
+        room.a->mute(false, true);
+        room.speak(35);
+        CHECK(room.hears(left_hz) > 5000);
+        CHECK(room.hears(right_hz) < 200);
+    }
+}
+
 TEST_CASE("monitor: three hear a stream, and its end leaves them in silence") {
     Bench bench(2);
     Room room(bench, pcmu, pcmu, pcmu);

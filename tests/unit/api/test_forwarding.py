@@ -7,6 +7,7 @@ import base64
 import gzip
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, cast
 
 import aiohttp
@@ -19,12 +20,14 @@ from api.http.app import Neighbours, create_app
 from api.http.forward import FORWARDED_BY, Forwarder, ForwardTimes
 from api.mcp.gateway import McpGateway
 from api.process.metrics import Metrics
-from callcontrol.aio.tokens import new_id
+from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.database.tables.calls import calls
 from callcontrol.database.tables.system import idempotency_keys
 from callcontrol.models import CallStatus
 from callcontrol.nodes.forwarding import NoWay
 from callcontrol.nodes.metrics import ForwardMetrics
+from callcontrol.webrtc import listeners as rows
+from callcontrol.webrtc.listeners import CallListener
 from tests.support.api_facts import ACCOUNT, KEY, TOOLS_KEY, call
 from tests.support.api_stage import ApiStage
 from tests.support.memory_http import MemoryConnector, Serve
@@ -230,6 +233,24 @@ async def test_an_encoded_body_goes_on_as_it_came(pair: Pair) -> None:
     (got,) = pair.owner.requests
     # The other node, here without our options, has decoded it.
     assert (got.headers["Content-Encoding"], got.body) == ("gzip", b'{"mute_status": "mute"}')
+
+
+async def test_who_listens_in_does_at_the_node_of_the_call(pair: Pair) -> None:
+    call_sid = await pair.call_elsewhere()
+    path = f"/v1/calls/{call_sid}/listeners"
+    listener = CallListener(new_id(), ACCOUNT, call_sid, "nobody", utc_now())
+    await pair.stage.write(partial(rows.insert, listener=listener))
+    one, told = f"{path}/{listener.listener_sid}", {"Location": f"{path}/{listener.listener_sid}"}
+    answer = partial(web.Response, content_type="application/sdp", headers=told)
+    pair.answers(path, lambda _: answer(status=201, text="v=0"))
+    pair.answers(one, lambda _: web.Response(status=204))
+    reply = await pair.ask("POST", path, headers={"Content-Type": "application/sdp"}, data=b"v=1")
+    assert (reply.status, reply.body, reply.headers["Location"]) == (201, b"v=0", one)
+    assert (await pair.ask("DELETE", one)).status == 204
+    begun, ended = pair.owner.requests
+    assert (begun.body, begun.headers["Content-Type"], ended.method) == (b"v=1", "application/sdp", "DELETE")
+    assert (await pair.ask("DELETE", f"{path}/{new_id()}")).code == "NOT_FOUND"
+    pair.assert_counted(answered=2)
 
 
 async def test_a_refusal_comes_back_as_it_is(pair: Pair) -> None:

@@ -24,10 +24,9 @@ __all__ = [
     "SubscriptionObjects",
     "TestOutcome",
     "UpdateSubscription",
-    "WEBHOOK_URLS",
+    "WebhookRequest",
     "WebhookUrl",
     "wrong_url",
-    "wrong_webhook",
 ]
 
 WebhookUrl = Annotated[
@@ -63,14 +62,6 @@ _EventTypes = Annotated[
 _Moment = Annotated[str, Field(max_length=64, json_schema_extra={"format": "date-time"})]
 
 
-WEBHOOK_URLS = {"url": WEB_SCHEMES}
-
-
-def wrong_webhook(sound: Mapping[str, Any]) -> list[FieldError]:
-    """Errors of a webhook by the rules of the domain; the URL's host is checked elsewhere."""
-    return wrong_values(CALL_EVENTS, sound) + wrong_url(sound)
-
-
 def wrong_url(sound: Mapping[str, Any]) -> list[FieldError]:
     """Errors of the field `url`, if it is there; its host is checked elsewhere."""
     if "url" not in sound:
@@ -85,22 +76,26 @@ def wrong_url(sound: Mapping[str, Any]) -> list[FieldError]:
     return []
 
 
-class CreateSubscription(RequestModel):
+class WebhookRequest(RequestModel):
+    """A webhook, new or changed: its URL and secret follow the same rules in every service."""
+
+    urls = {"url": WEB_SCHEMES}
+
+    @classmethod
+    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
+        """Errors of the URL and the secret; the URL's host is checked elsewhere."""
+        return wrong_values(CALL_EVENTS, sound) + wrong_url(sound)
+
+
+class CreateSubscription(WebhookRequest):
     """A new subscription."""
 
     url: WebhookUrl
     event_types: _EventTypes
     secret: Secret | None = None
 
-    urls = WEBHOOK_URLS
 
-    @classmethod
-    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
-        """Errors of the URL and the secret."""
-        return wrong_webhook(sound)
-
-
-class UpdateSubscription(RequestModel):
+class UpdateSubscription(WebhookRequest):
     """Fields to change; a null secret removes it, omitted fields keep their values."""
 
     model_config = ConfigDict(json_schema_extra=all_optional)
@@ -109,13 +104,6 @@ class UpdateSubscription(RequestModel):
     event_types: _EventTypes = []
     secret: Secret | None = None
     is_active: Annotated[bool, Field(description="false pauses deliveries.")] = True
-
-    urls = WEBHOOK_URLS
-
-    @classmethod
-    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
-        """Errors of the URL and the secret."""
-        return wrong_webhook(sound)
 
 
 class SubscriptionObject(ResponseModel):

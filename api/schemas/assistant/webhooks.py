@@ -1,15 +1,13 @@
 """Request and response models of the voice assistant's webhooks."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from api.schemas.base import RequestModel, ResponseList, ResponseModel, all_optional
+from api.schemas.base import ResponseList, ResponseModel, all_optional
 from api.schemas.common import Timestamp
-from api.schemas.subscriptions import WEBHOOK_URLS, WebhookUrl, wrong_webhook
+from api.schemas.subscriptions import WebhookRequest, WebhookUrl
 from callcontrol.assistant.calls import AssistantEvent
-from callcontrol.errors import FieldError
 from callcontrol.webhooks.subscriptions import MAX_SECRET_CHARS, MIN_SECRET_CHARS
 
 __all__ = [
@@ -40,7 +38,7 @@ WebhookSecret = Annotated[
 WebhookDescription = Annotated[str, Field(max_length=256)]
 
 
-class CreateWebhook(RequestModel):
+class CreateWebhook(WebhookRequest):
     """A new webhook; without a secret, one is generated."""
 
     url: WebhookUrl
@@ -48,15 +46,8 @@ class CreateWebhook(RequestModel):
     secret: WebhookSecret | None = None
     description: WebhookDescription | None = None
 
-    urls = WEBHOOK_URLS
 
-    @classmethod
-    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
-        """Errors of the URL and the secret."""
-        return wrong_webhook(sound)
-
-
-class UpdateWebhook(RequestModel):
+class UpdateWebhook(WebhookRequest):
     """Fields to change; a null secret means signing with the account's, omitted fields keep their values."""
 
     model_config = ConfigDict(json_schema_extra=all_optional)
@@ -66,13 +57,6 @@ class UpdateWebhook(RequestModel):
     secret: WebhookSecret | None = None
     description: WebhookDescription | None = None
     is_active: Annotated[bool, Field(description="false pauses deliveries.")] = True
-
-    urls = WEBHOOK_URLS
-
-    @classmethod
-    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
-        """Errors of the URL and the secret."""
-        return wrong_webhook(sound)
 
 
 class WebhookObject(ResponseModel):

@@ -1,7 +1,6 @@
 """Request and response models of messaging's webhook endpoints."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -9,8 +8,7 @@ from api.schemas.assistant.webhooks import WebhookDescription, WebhookSecret
 from api.schemas.base import ResponseList, all_optional
 from api.schemas.common import Timestamp
 from api.schemas.messaging.base import CamelRequest, CamelResponse
-from api.schemas.subscriptions import WEBHOOK_URLS, TestOutcome, WebhookUrl, wrong_webhook
-from callcontrol.errors import FieldError
+from api.schemas.subscriptions import TestOutcome, WebhookRequest, WebhookUrl
 from callcontrol.messaging.events import MessagingEvent
 
 __all__ = [
@@ -27,7 +25,7 @@ __all__ = [
 _Events = Annotated[list[MessagingEvent], Field(min_length=1, max_length=50)]
 
 
-class CreateWebhookEndpoint(CamelRequest):
+class CreateWebhookEndpoint(WebhookRequest, CamelRequest):
     """A new webhook endpoint; without a secret, one is generated."""
 
     url: WebhookUrl
@@ -35,15 +33,8 @@ class CreateWebhookEndpoint(CamelRequest):
     secret: WebhookSecret | None = None
     description: WebhookDescription | None = None
 
-    urls = WEBHOOK_URLS
 
-    @classmethod
-    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
-        """Errors of the URL and the secret."""
-        return wrong_webhook(sound)
-
-
-class UpdateWebhookEndpoint(CamelRequest):
+class UpdateWebhookEndpoint(WebhookRequest, CamelRequest):
     """Fields to change; omitted fields keep their values."""
 
     model_config = ConfigDict(json_schema_extra=all_optional)
@@ -53,13 +44,6 @@ class UpdateWebhookEndpoint(CamelRequest):
     secret: WebhookSecret = ""
     description: WebhookDescription | None = None
     is_active: Annotated[bool, Field(description="false pauses deliveries.")] = True
-
-    urls = WEBHOOK_URLS
-
-    @classmethod
-    def rules(cls, sound: Mapping[str, Any]) -> list[FieldError]:
-        """Errors of the URL and the secret."""
-        return wrong_webhook(sound)
 
 
 class WebhookEndpointObject(CamelResponse):

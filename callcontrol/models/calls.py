@@ -189,7 +189,8 @@ class CallFilter:
     Filter of a list of calls; ``start`` (inclusive) and ``end`` (exclusive) apply to ``created_at``.
 
     ``text`` occurs in one of the numbers or the Call-ID; ``cause`` is a hangup cause. A ``product`` of ``""``
-    stands for calls of the call interface. ``active`` calls have not ended.
+    stands for calls of the call interface. ``active`` calls have not ended. A bound of
+    length, MOS or price finds calls that have one.
     """
 
     status: CallStatus | None = None
@@ -202,4 +203,13 @@ class CallFilter:
     cause: str | None = None
     carrier_sid: str | None = None
     product: str | None = None
+    min_duration_s: int | None = None
+    max_mos: float | None = None
+    min_price_paise: int | None = None
     active: bool = False
+
+    @property
+    def asks_for_outcome(self) -> bool:
+        """True if what a call matches may change until its end."""
+        outcome = (self.cause, self.min_duration_s, self.max_mos, self.min_price_paise)
+        return self.status is not None or any(value is not None for value in outcome)

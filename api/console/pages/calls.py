@@ -1,7 +1,9 @@
-"""The list of calls: search by number, time, status, cause, trunk and product."""
+"""The list of calls: search by number, time, status, cause, trunk, product, length, MOS and price."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -14,7 +16,7 @@ from api.console.visit import HOME, Visit
 from api.http.cursor import read_cursor, write_cursor
 from api.http.time_ranges import time_span
 from callcontrol.aio.tokens import utc_now
-from callcontrol.errors import DomainError
+from callcontrol.errors import DomainError, FieldError, ValidationFailed
 from callcontrol.models import CallFilter, CallRecord, CallStatus, Carrier, Direction, Page, Position
 
 __all__ = ["pages"]
@@ -24,7 +26,20 @@ PER_PAGE: Final = 50
 
 _LISTED: Final = "calls"
 _DIRECTIONS: Final[dict[str, Direction]] = {"inbound": "inbound", "outbound": "outbound"}
-_FIELDS: Final = ("text", "status", "direction", "cause", "trunk", "product", "start", "end")
+_FIELDS: Final = (
+    "text",
+    "status",
+    "direction",
+    "cause",
+    "trunk",
+    "product",
+    "length",
+    "mos",
+    "price",
+    "start",
+    "end",
+)
+_NUMBER: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 _PRODUCTS: Final = ("masking", "otp", "assistant")
 _NO_PRODUCT: Final = "calls"
 # Without an index a text is looked for in every row of the time, so there is always one.
@@ -87,9 +102,10 @@ def filter_of(wanted: dict[str, str]) -> CallFilter:
     Convert the fields of the search; unknown values of a choice are no filter.
 
     Raises:
-        ValidationFailed: A date is none, or the end is before the start.
+        ValidationFailed: A date or a number is none, or the end is before the start.
     """
     start, end = time_span(wanted["start"] or None, wanted["end"] or None, ("start", "end"))
+    length_s, mos, price = (_bound(name, wanted[name]) for name in ("length", "mos", "price"))
     if wanted["text"] and start is None:
         # From a full hour, so that all pages of a search have the same time.
         start = (end or utc_now().replace(minute=0, second=0, microsecond=0)) - _SEARCHED
@@ -104,4 +120,16 @@ def filter_of(wanted: dict[str, str]) -> CallFilter:
         cause=wanted["cause"] or None,
         carrier_sid=wanted["trunk"] or None,
         product="" if product == _NO_PRODUCT else product or None,
+        min_duration_s=None if length_s is None else math.ceil(length_s),
+        max_mos=mos,
+        min_price_paise=None if price is None else round(price * 100),
     )
+
+
+def _bound(name: str, text: str) -> float | None:
+    """Read a number of seconds, MOS or rupees."""
+    if not text:
+        return None
+    if _NUMBER.fullmatch(text) is None:
+        raise ValidationFailed([FieldError(name, "must be a number, such as 4.2")])
+    return float(text)

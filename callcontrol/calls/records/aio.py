@@ -227,7 +227,7 @@ class CallStore:
             call_lists.conditions(account_sid, query),
             query.start,
             query.end,
-            _OUTCOMES_SETTLED if query.status else _INSERTS_SETTLED,
+            _OUTCOMES_SETTLED if query.asks_for_outcome else _INSERTS_SETTLED,
         )
 
         return await self._database.read(

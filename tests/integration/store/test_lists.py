@@ -14,7 +14,16 @@ from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.calls.records.store import calls
 from callcontrol.calls.records.store import lists as call_lists
 from callcontrol.database.listing import Listing
-from callcontrol.models import Account, CallFilter, CallRecord, CallStatus, LedgerFilter, Page, Position
+from callcontrol.models import (
+    Account,
+    CallFilter,
+    CallRecord,
+    CallStatus,
+    LedgerFilter,
+    Page,
+    Position,
+    Quality,
+)
 from callcontrol.wallet.store import ledger, reserves
 from tests.support.query_plans import plans
 
@@ -113,6 +122,43 @@ async def test_every_way_to_page_gives_what_the_filter_means(
             assert (page.after is None) == (len(paged) >= len(expected)), query
         assert paged == expected, query
         assert await by_cursor(storage, account.account_sid, query, 7) == expected, query
+
+
+async def test_calls_are_found_by_length_quality_and_price(storage: Storage, account: Account) -> None:
+    made = make_calls(account.account_sid, 4, seed=9)
+    for call, (seconds, mos, paise) in zip(
+        made, ((5, 4.4, 60), (60, 3.1, 60), (300, None, 300)), strict=False
+    ):
+        call.duration_sec, call.quality, call.price_paise = seconds, Quality(mos=mos), paise
+    await store(storage, made)
+    short, poor, dear, _ = (call.call_sid for call in made)
+    for query, expected in (
+        (CallFilter(min_duration_s=60), {poor, dear}),
+        (CallFilter(max_mos=4.4), {short, poor}),
+        (CallFilter(max_mos=3.1), {poor}),
+        (CallFilter(min_price_paise=61), {dear}),
+        (CallFilter(min_duration_s=6, max_mos=5), {poor}),
+    ):
+        page = await storage.calls.list(account.account_sid, query, 1, 10)
+        assert {call.call_sid for call in page.items} == expected, query
+
+
+async def test_a_total_of_an_outcome_grows_with_the_ends_of_calls(storage: Storage, account: Account) -> None:
+    before = utc_now() - timedelta(minutes=30)
+    call = CallRecord(new_id(), account.account_sid, "outbound", *NUMBERS[:2], before)
+    await store(storage, [call])
+    queries = CallFilter(cause="USER_BUSY"), CallFilter(min_duration_s=1)
+    for query in queries:
+        assert (await storage.calls.list(account.account_sid, query, 1, 5)).total == 0
+    call.status, call.ended_at, call.hangup_cause, call.duration_sec = (
+        CallStatus.BUSY,
+        utc_now(),
+        "USER_BUSY",
+        2,
+    )
+    storage.calls.finish(call)
+    for query in queries:
+        assert (await storage.calls.list(account.account_sid, query, 1, 5)).total == 1
 
 
 async def test_a_total_that_was_counted_before_is_exact_still(storage: Storage, account: Account) -> None:

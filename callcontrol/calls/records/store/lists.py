@@ -5,6 +5,9 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Row
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
 
 from callcontrol.calls.records.cdr import Cdr, CdrFilter, searched
 from callcontrol.database.listing import Listing
@@ -89,7 +92,30 @@ def _narrower(query: CallFilter) -> list[sa.ColumnElement[bool]]:
         found.append(calls.c.carrier_sid == query.carrier_sid)
     if query.product is not None:
         found.append(sa.func.coalesce(calls.c.product, "") == query.product)
+    if query.min_duration_s is not None:
+        found.append(calls.c.duration_sec >= query.min_duration_s)
+    if query.max_mos is not None:
+        found.append(_Mos(calls.c.quality) <= query.max_mos)
+    if query.min_price_paise is not None:
+        found.append(calls.c.price_paise >= query.min_price_paise)
     return found
+
+
+class _Mos(FunctionElement[float]):
+    """MOS in the stored quality of a call; NULL where there is none."""
+
+    inherit_cache = True
+    type = sa.Float()
+
+
+@compiles(_Mos, "sqlite")
+def _mos_of_sqlite(element: _Mos, compiler: SQLCompiler, **options: Any) -> str:
+    return f"json_extract({compiler.process(element.clauses, **options)}, '$.mos')"
+
+
+@compiles(_Mos, "postgresql")
+def _mos_of_postgres(element: _Mos, compiler: SQLCompiler, **options: Any) -> str:
+    return f"CAST(CAST({compiler.process(element.clauses, **options)} AS json) ->> 'mos' AS double precision)"
 
 
 def _contains(text: str) -> sa.ColumnElement[bool]:

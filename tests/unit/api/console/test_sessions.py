@@ -15,7 +15,7 @@ from callcontrol.accounts.aio.sessions import MAX_SESSIONS, SESSION_LIFE
 from callcontrol.aio.tokens import new_id
 from callcontrol.calls.records.store import calls
 from callcontrol.database.tables.accounts import console_sessions
-from callcontrol.models import CallStatus
+from callcontrol.models import CallStatus, Quality
 from tests.support.api_facts import (
     ACCOUNT,
     CALL_SID,
@@ -252,6 +252,9 @@ async def test_calls_of_another_account_are_not_listed(person: Person) -> None:
         ("status=busy", False),
         ("product=calls", True),
         ("product=masking", False),
+        ("length=1", False),
+        ("mos=5", False),
+        ("price=0", False),
         ("trunk=77777777-7777-4777-8777-777777777777", False),
         ("start=2026-01-31&end=2026-01-31", True),
         ("end=2026-01-30", False),
@@ -267,7 +270,14 @@ async def test_calls_are_searched(person: Person, query: str, found: bool) -> No
 
 async def test_values_of_each_column_narrow_the_search(person: Person, stage: ApiStage) -> None:
     record = call(
-        new_id(), carrier_sid=CARRIER_SID, status=CallStatus.BUSY, product="masking", hangup_cause="USER_BUSY"
+        new_id(),
+        carrier_sid=CARRIER_SID,
+        status=CallStatus.BUSY,
+        product="masking",
+        hangup_cause="USER_BUSY",
+        duration_sec=61,
+        price_paise=120,
+        quality=Quality(mos=4.37),
     )
     await stage.write(partial(calls.insert, rows=[calls.row_of(record)]))
     body = (await person.get(f"{CALLS}?start=2026-01-01")).body.decode().replace("&amp;", "&")
@@ -279,12 +289,17 @@ async def test_values_of_each_column_narrow_the_search(person: Person, stage: Ap
         "product=masking&start=2026-01-01",
         "cause=USER_BUSY&start=2026-01-01",
         f"trunk={CARRIER_SID}&start=2026-01-01",
+        "length=61&start=2026-01-01",
+        "mos=4.37&start=2026-01-01",
+        "price=1.20&start=2026-01-01",
     ):
         assert f'{CALLS}?{link}"' in body, link
+        assert record.call_sid in (await person.get(f"{CALLS}?{link}")).body.decode(), link
 
 
-async def test_a_wrong_day_is_said_beside_its_field(person: Person) -> None:
-    answer = await person.get(f"{CALLS}?start=yesterday&cursor=")
+@pytest.mark.parametrize("query", ["start=yesterday", "length=long", "mos=-1", "price=1e9"])
+async def test_a_wrong_value_is_said_beside_its_field(person: Person, query: str) -> None:
+    answer = await person.get(f"{CALLS}?{query}&cursor=")
     assert answer.status == 400
     assert 'aria-invalid="true"' in answer.body.decode()
 

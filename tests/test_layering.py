@@ -173,7 +173,6 @@ SMALL = {
     "api/__main__.py": "`python -m api`",
     "api/cli/health.py": "a command, imported by its name",
     "api/cli/serve.py": "a command, imported by its name",
-    "api/console/elsewhere.py": "the feed tells pages of this process; it would have two concerns",
     "api/openapi/links.py": "the document would have two concerns",
     "api/schemas/sandbox.py": "models of requests and responses, where all are",
     "api/schemas/jambonz_api/applications.py": "models of requests and responses, where all are",

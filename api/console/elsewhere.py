@@ -11,7 +11,9 @@ from callcontrol.models import CallFilter, CallRecord
 __all__ = ["Elsewhere"]
 
 _MOST: Final = 200
-_MOST_ENDED: Final = 50
+"""The newest calls, which are read at each look."""
+_MOST_SOUGHT: Final = 50
+"""Calls of one look that are read by themselves: they have ended, or are behind the newest."""
 
 
 class Elsewhere:
@@ -36,12 +38,18 @@ class Elsewhere:
         now = {call_sid: _state(record) for call_sid, record in up.items()}
         changed = [record for call_sid, record in up.items() if seen.get(call_sid) != now[call_sid]]
         gone = [call_sid for call_sid in seen if call_sid not in now]
-        for call_sid in gone[:_MOST_ENDED]:
+        # Those that were not looked for have their turn next, and before those that were.
+        kept = now | {call_sid: seen[call_sid] for call_sid in gone[_MOST_SOUGHT:]}
+        for call_sid in gone[:_MOST_SOUGHT]:
             record = await self._services.storage.calls.find(call_sid)
-            if record is not None:
+            if record is None:
+                continue
+            if _state(record) != seen[call_sid]:
                 changed.append(record)
-        # The rest has its turn at the next look.
-        self._seen = now | {call_sid: seen[call_sid] for call_sid in gone[_MOST_ENDED:]}
+            if not record.status.ended and record.node != own:
+                # It is up, behind so many newer ones, and its end has to be told, too.
+                kept[call_sid] = _state(record)
+        self._seen = kept
         return changed
 
     async def _active(self) -> Sequence[CallRecord]:

@@ -132,10 +132,11 @@ def _histories(visit: Visit, record: CallRecord) -> list[dict[str, Any]]:
             "direction": direction,
             "points": [
                 {"at_ms": _ms(record.created_at, point.at), **asdict(getattr(point, direction))}
-                for point in history.points
+                for point in points
             ],
         }
         for history in found
+        for points in [history.points]
         for direction in ("received", "sent")
     ]
 

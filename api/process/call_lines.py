@@ -49,11 +49,17 @@ class CallLines(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep a line, if it names a call."""
-        call_sid = getattr(record, "call_sid", None)
-        if call_sid is None:
+        named = getattr(record, "call_sid", None)
+        if named is None:
+            return
+        call_sid = str(named)
+        lines = self._calls.get(call_sid)
+        if lines is not None and len(lines) >= MAX_LINES:
+            # A flood costs no formatting.
+            self._dropped[call_sid] = self._dropped.get(call_sid, 0) + 1
             return
         try:
-            self._keep(str(call_sid), readable_line(record)[:_MAX_LINE_CHARS])
+            self._keep(call_sid, readable_line(record)[:_MAX_LINE_CHARS])
         except Exception:
             # As in every handler of the standard library: a line that cannot be formatted raises nothing.
             self.handleError(record)
@@ -67,11 +73,7 @@ class CallLines(logging.Handler):
         return self._dropped.get(call_sid, 0)
 
     def _keep(self, call_sid: str, line: str) -> None:
-        lines = self._calls.setdefault(call_sid, [])
-        if len(lines) >= MAX_LINES:
-            self._dropped[call_sid] = self._dropped.get(call_sid, 0) + 1
-            return
-        lines.append(line)
+        self._calls.setdefault(call_sid, []).append(line)
         self._chars += len(line)
         while len(self._calls) > self._max_calls or (self._chars > self._max_chars and len(self._calls) > 1):
             oldest, gone = self._calls.popitem(last=False)

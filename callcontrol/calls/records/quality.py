@@ -1,8 +1,10 @@
 """Voice quality of a call, from the engine's measurements on its legs."""
 
+import math
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
-from datetime import datetime, timedelta
+from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
@@ -13,6 +15,13 @@ from media.types import QualityInterval, RemoteMedia, StreamStats
 
 MAX_LEGS: Final = 8
 """Limit of legs in the quality of a call; of a call with many transfers the first legs are shown."""
+
+_PACKED: Final = attrgetter(
+    *("expected", "lost", "mos_received", "jitter_ms"),
+    *("sent_expected", "sent_lost", "mos_sent", "sent_jitter_ms", "rtt_ms"),
+)
+_WIDTH: Final = 10
+"""Figures of an interval: its end, and those above."""
 
 
 def leg_quality(leg: str, remote: RemoteMedia | None, stats: StreamStats) -> LegQuality:
@@ -94,35 +103,44 @@ class QualityPoint(NamedTuple):
 
 
 class LegHistory(NamedTuple):
-    """Quality of a leg in the intervals of its last three minutes, the oldest first."""
+    """
+    Quality of a leg in the intervals of its last three minutes.
+
+    It is kept of every call and read of few: ``packed`` has all figures as numbers, not one object each.
+    """
 
     leg: str
-    points: Sequence[QualityPoint]
+    packed: bytes
+
+    @property
+    def points(self) -> Sequence[QualityPoint]:
+        """The intervals, the oldest first."""
+        figures = [None if math.isnan(figure) else figure for figure in memoryview(self.packed).cast("d")]
+        return [_point(*row) for row in zip(*[iter(figures)] * _WIDTH, strict=True)]
 
 
 def leg_history(
     leg: str, intervals: Iterable[QualityInterval], now: datetime, now_monotonic_s: float
 ) -> LegHistory:
     """Return the history of a leg from the engine's intervals, whose times are monotonic."""
-    return LegHistory(
-        leg,
-        [
-            QualityPoint(
-                now - timedelta(seconds=now_monotonic_s - one.ended_monotonic_s),
-                DirectionQuality(
-                    _rounded(one.mos_received),
-                    _rounded(one.jitter_ms) if one.expected > one.lost else None,
-                    _loss_pct(one.lost, one.expected),
-                ),
-                DirectionQuality(
-                    _rounded(one.mos_sent),
-                    _rounded(one.sent_jitter_ms),
-                    _loss_pct(one.sent_lost, one.sent_expected),
-                ),
-                _rounded(one.rtt_ms),
-            )
-            for one in intervals
-        ],
+    began_s, figures = now.timestamp() - now_monotonic_s, array("d")
+    for one in intervals:
+        figures.append(began_s + one.ended_monotonic_s)
+        figures.extend(math.nan if figure is None else figure for figure in _PACKED(one))
+    return LegHistory(leg, figures.tobytes())
+
+
+def _point(at_s: float, *figures: Any) -> QualityPoint:
+    expected, lost, mos, jitter_ms, sent_expected, sent_lost, sent_mos, sent_jitter_ms, rtt_ms = figures
+    return QualityPoint(
+        datetime.fromtimestamp(at_s, UTC),
+        DirectionQuality(
+            _rounded(mos),
+            _rounded(jitter_ms) if expected > lost else None,
+            _loss_pct(lost, expected),
+        ),
+        DirectionQuality(_rounded(sent_mos), _rounded(sent_jitter_ms), _loss_pct(sent_lost, sent_expected)),
+        _rounded(rtt_ms),
     )
 
 

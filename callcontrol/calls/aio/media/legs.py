@@ -177,7 +177,7 @@ class MediaLegs:
             media.peer_leg = None
             name = "a" if leg == self.first_leg else "b"
             history = self._history(name, media)
-            if history.points and len(self._histories) < MAX_LEGS:
+            if history.packed and len(self._histories) < MAX_LEGS:
                 self._histories.append(history)
             media.stream.close()
             quality = leg_quality(name, media.remote, media.stream.stats())

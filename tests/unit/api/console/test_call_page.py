@@ -18,11 +18,12 @@ from api.console.waveform import Unreadable, read_waveform
 from callcontrol.calls.aio.sip_trace import TraceEntry
 from callcontrol.calls.events.commands import MuteRequested
 from callcontrol.calls.records.journal import CallJournal, JournalEntry
-from callcontrol.calls.records.quality import LegHistory, QualityPoint
+from callcontrol.calls.records.quality import leg_history
 from callcontrol.database.tables.calls import calls
 from callcontrol.errors import NodeUnreachable
-from callcontrol.models import Attempt, Delivery, DirectionQuality, WebhookEvent
+from callcontrol.models import Attempt, Delivery, WebhookEvent
 from callcontrol.webhooks.store import deliveries
+from media.types import QualityInterval
 from tests.support.api_facts import (
     ACCOUNT,
     CALL_SID,
@@ -140,10 +141,8 @@ async def test_the_axis_has_each_attempt_with_its_answer(person: Person, stage: 
 
 
 async def test_the_axis_has_the_quality_of_each_direction(person: Person, stage: ApiStage) -> None:
-    point = QualityPoint(
-        MOMENT + timedelta(seconds=5), DirectionQuality(4.2, 1.5, 0.5), DirectionQuality(), 33.0
-    )
-    histories = [LegHistory("a", [point])]
+    interval = QualityInterval(5.0, 5000, 200, 1, 0, 1.0, 1.5, 4.2, 0, 0, None, None, 33.0)
+    histories = [leg_history("a", [interval], MOMENT, 0.0)]
     journal = stage.storage.calls.journal
     journal.keep_quality(CALL_SID, histories)
     assert journal.quality_of(CALL_SID) == (), "it is kept with the entries of its call"

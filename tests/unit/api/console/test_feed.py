@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from functools import partial
 
 import pytest
 
+from api.console.elsewhere import Elsewhere
 from api.console.feed import Feed, Subscription
 from callcontrol.aio.tokens import new_id
 from callcontrol.calls.records.journal import JournalEntry
@@ -136,6 +138,27 @@ async def test_calls_of_other_servers_are_told_when_they_change(
         await stage.write(partial(calls.update, rows=[calls.changes_of(elsewhere)]))
         ((_, _, told),) = events(await page.next(5))
         assert told == [elsewhere.call_sid]
+
+
+async def test_the_end_of_a_call_behind_the_newest_is_told(
+    stage: ApiStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.console.elsewhere._MOST", 1)
+    monkeypatch.setattr(type(stage.storage.membership), "name", "here")
+    older, newer = (call(new_id(), node="there", created_at=MOMENT + timedelta(days=day)) for day in (1, 2))
+    elsewhere = Elsewhere(stage.services, ACCOUNT)
+
+    async def told() -> list[str]:
+        return [record.call_sid for record in await elsewhere.look()]
+
+    for record in (older, newer):
+        await stage.write(partial(calls.insert, rows=[calls.row_of(record)]))
+        assert await told() == [record.call_sid]
+    assert await told() == [], "it has not changed"
+    older.status, older.ended_at = CallStatus.COMPLETED, MOMENT
+    await stage.write(partial(calls.update, rows=[calls.changes_of(older)]))
+    assert await told() == [older.call_sid]
+    assert older.call_sid not in elsewhere and await told() == []
 
 
 async def test_a_page_that_comes_back_gets_what_it_missed(stage: ApiStage, feed: Feed) -> None:

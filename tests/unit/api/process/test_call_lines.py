@@ -39,6 +39,8 @@ def test_calls_lines_and_characters_are_bounded() -> None:
     for number in range(MAX_LINES + 3):
         kept.handle(line(f"line {number}", call_sid="one"))
     assert texts(kept, "one")[-1] == f"line {MAX_LINES - 1}" and kept.dropped("one") == 3
+    kept.handle(line("%d", call_sid="one"))
+    assert kept.dropped("one") == 4, "what is not kept is not formatted either"
     for call_sid in ("two", "three"):
         kept.handle(line("again", call_sid=call_sid))
     assert kept.of("one") == () and kept.dropped("one") == 0

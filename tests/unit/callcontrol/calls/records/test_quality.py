@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -58,6 +59,7 @@ def test_a_leg_over_time_is_told_in_the_time_of_people() -> None:
     silent = QualityInterval(1000.0, 5000, 50, 50, 0, 50.0, 6.123, None, 0, 0, None, None, None)
     history = leg_history("b", [heard, silent], now, 1002.0)
     assert history.leg == "b"
+    assert not any(map(gc.is_tracked, history)), "many are kept, and slow no collection"
     first, last = history.points
     assert (first.at, last.at) == (now - timedelta(seconds=7), now - timedelta(seconds=2))
     assert asdict(first.received) == {"mos": 3.46, "jitter_ms": 6.12, "packet_loss_pct": 10.0}

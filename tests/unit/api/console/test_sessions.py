@@ -162,6 +162,8 @@ async def test_a_key_has_a_limited_number_of_sessions(person: Person, stage: Api
         {},
         {"Origin": "https://evil.example"},
         {"Origin": "null"},
+        {"Origin": "http://["},
+        {"Origin": "http://localhost:8081"},
         {"Origin": "http://localhost", "Sec-Fetch-Site": "cross-site"},
         {"Origin": "http://localhost", "Sec-Fetch-Site": "same-site"},
     ],

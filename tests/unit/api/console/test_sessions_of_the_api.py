@@ -81,7 +81,14 @@ async def test_endpoints_are_managed_by_a_session(web: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "headers", [{}, {"Origin": "https://evil.example"}, {**OURS, "Sec-Fetch-Site": "cross-site"}]
+    "headers",
+    [
+        {},
+        {"Origin": "https://evil.example"},
+        {"Origin": "http://["},
+        {**OURS, "Sec-Fetch-Site": "cross-site"},
+        {**OURS, "Sec-Fetch-Site": "same-site"},
+    ],
 )
 async def test_a_change_must_come_from_a_page_of_ours(web: Client, headers: Mapping[str, str]) -> None:
     cookie = (await sign_in(web, EVERY)).cookie

@@ -28,7 +28,7 @@ from api.http.body import FORM, parse_form, read_body
 from api.http.errors import ApiError, to_api_error, unexpected
 from api.http.middleware import current_request
 from api.http.ratelimit import Allowance, RateLimiter
-from api.http.session import API_PATH, COOKIE, check_origin, signed_in_by
+from api.http.session import API_PATH, COOKIE, TAKES_SESSIONS, check_origin, signed_in_by
 from api.process.lifecycle import Lifecycle
 from callcontrol.accounts.aio.sessions import SESSION_LIFE
 from callcontrol.accounts.keys import opens
@@ -103,6 +103,7 @@ class Console:
 
     def attach(self, app: web.Application) -> None:
         """Add the routes of the console to an application, behind all others."""
+        app[TAKES_SESSIONS] = True
         router = app.router
         router.add_route("GET", "/", self._root)
         for module in self._modules:

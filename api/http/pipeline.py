@@ -25,7 +25,7 @@ from api.http.errors import ApiError, ErrorStyle, to_api_error, unexpected
 from api.http.files import PrivateFile
 from api.http.middleware import current_request
 from api.http.ratelimit import RateLimiter, allowances_of
-from api.http.session import COOKIE, principal_of_session
+from api.http.session import COOKIE, TAKES_SESSIONS, principal_of_session
 from api.process.lifecycle import Lifecycle
 from api.schemas.base import NoBody, Reach, RequestModel, field_names, validate_body, validate_query
 from callcontrol.aio.tokens import utc_now
@@ -170,7 +170,8 @@ class Pipeline:
             headers = list(bearer_of_basic(headers, request.match_info["sid"]))
         plain = request.headers.getall("X-API-Key", []) if endpoint.style is ErrorStyle.MESSAGING else ()
         basic = endpoint.style is ErrorStyle.TWILIO
-        if endpoint.sessions and not headers and not plain and COOKIE in request.cookies:
+        has_session = COOKIE in request.cookies and TAKES_SESSIONS in request.app
+        if endpoint.sessions and not headers and not plain and has_session:
             storage = self.services.storage
             return await principal_of_session(request, storage, endpoint.service, endpoint.scope)
         return await authenticate(

@@ -25,6 +25,7 @@ __all__ = [
     "COOKIE",
     "OPERATOR",
     "SignedIn",
+    "TAKES_SESSIONS",
     "check_origin",
     "principal_of_session",
     "signed_in_by",
@@ -32,6 +33,8 @@ __all__ = [
 
 COOKIE: Final = "trunkline_console"
 """Name of the cookie with the token of a session."""
+TAKES_SESSIONS: Final = web.AppKey("takes_sessions", bool)
+"""Set in an application that has the console; without it there are no sessions."""
 API_PATH: Final = "/api/webhook-endpoints"
 """The part of the API that takes sessions."""
 OPERATOR: Final = "operator:"

@@ -66,6 +66,12 @@ async def test_a_browser_gets_the_cookie_for_both_parts(web: Client) -> None:
     assert [set(line[1:]) - rest for line in cookies] == [{"Path=/console"}, {f"Path={API_PATH}"}]
 
 
+async def test_without_the_console_no_session_is_taken(web: Client, client: Client) -> None:
+    cookie = (await sign_in(web, EVERY)).cookie
+    assert (await ask(web, cookie)).status == 200
+    assert (await ask(client, cookie)).status == 401
+
+
 async def test_endpoints_are_managed_by_a_session(web: Client) -> None:
     cookie = (await sign_in(web, EVERY)).cookie
     made = await ask(web, cookie, "POST", body=BODY)

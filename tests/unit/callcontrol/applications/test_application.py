@@ -147,7 +147,13 @@ def request(**changes: Any) -> CreateCall:
 
 @pytest.mark.parametrize(
     ("given", "language"),
-    [({}, "hi-IN"), ({"transcribe": True}, "en-IN"), ({"webhook_url": "https://x"}, "hi-IN")],
+    [
+        ({}, "hi-IN"),
+        ({"transcribe": True}, "hi-IN"),
+        ({"webhook_url": "https://x"}, "hi-IN"),
+        ({"transcription_language": "ta-IN"}, "ta-IN"),
+        ({"transcribe": True, "transcription_language": "en-IN"}, "en-IN"),
+    ],
 )
 def test_a_placed_call_is_transcribed_if_it_or_its_application_is(given: Any, language: str) -> None:
     application = make({**FORWARD, "transcribe": True, "transcription_language": "hi-IN"})

@@ -162,6 +162,11 @@ def test_a_placed_call_is_transcribed_if_it_or_its_application_is(given: Any, la
     assert not applied(request(**given), make(FORWARD)).transcribe or given.get("transcribe")
 
 
+def test_the_usual_language_is_that_of_a_request_without_one() -> None:
+    asked = applied(request(transcribe=True), make(FORWARD))
+    assert plan_of(asked, VerbRules({"IN"}, (), lambda url, schemes: None)).transcribe == "en-IN"
+
+
 def steps(asked: CreateCall) -> Any:
     return plan_of(asked, VerbRules({"IN"}, (), lambda url, schemes: None)).steps
 

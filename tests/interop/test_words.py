@@ -52,7 +52,7 @@ async def url(python: Path) -> AsyncIterator[str]:
 
 
 def test_words_that_cannot_be_heard_are_refused_at_once(python: Path) -> None:
-    asked = [python, "-m", "examples.word_recognizer", "--port", "0", "yes", "flurbelgrot"]
+    asked = [str(python), "-m", "examples.word_recognizer", "--port", "0", "yes", "flurbelgrot"]
     done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2 and "dictionary" in done.stderr
 

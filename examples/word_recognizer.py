@@ -140,7 +140,12 @@ async def main() -> None:
     parser.add_argument("--port", type=int, default=9300)
     parser.add_argument("words", nargs="*", default=WORDS)
     given = parser.parse_args()
-    async with WordRecognizer(given.words).running(given.port) as endpoint:
+    recognizer = WordRecognizer(given.words)
+    try:
+        recognizer.listener(_RATE, 0)
+    except RuntimeError:
+        parser.error("each word must be in the dictionary of the package pocketsphinx, as letters")
+    async with recognizer.running(given.port) as endpoint:
         print(f"TRUNKLINE_RECOGNIZER_URL={endpoint.url}", flush=True)
         await asyncio.Event().wait()
 

@@ -112,7 +112,7 @@ class CallFields(StreamFields):
     record: bool = False
     recording_channels: Literal["mono", "dual"] = "dual"
     transcribe: Annotated[bool, Field(description="Once answered; needs a recogniser.")] = False
-    transcription_language: HeardLanguage = "en-IN"
+    transcription_language: HeardLanguage | None = None
     send_digits: (
         Annotated[Digits, Field(description="Played after the answer; w waits 0.5 s, W 1 s.")] | None
     ) = None

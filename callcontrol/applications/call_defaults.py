@@ -28,14 +28,11 @@ def applied(request: CreateCall, application: Application) -> CreateCall:
         message = f"is required: the application {application.name} has none"
         raise ValidationFailed.of("stream_url", message)
     events = request.status_webhook_events
-    language = request.transcription_language
-    if binding.transcribe and not request.transcribe:
-        language = binding.transcription_language or language
     filled = replace(
         request,
         record=request.record or application.record_all_calls,
         transcribe=request.transcribe or bool(binding.transcribe),
-        transcription_language=language,
+        transcription_language=request.transcription_language or binding.transcription_language,
         status_webhook_url=request.status_webhook_url or binding.status_webhook_url,
         status_webhook_events=binding.status_webhook_events if events is None else events,
         fallback_url=request.fallback_url or binding.fallback_url,

@@ -307,7 +307,7 @@ class CallMachine(Machine[CallState]):
         return stream_sid(self.record.call_sid, self._stream_count)
 
     def next_request_id(self) -> int:
-        """Return the number of the next request to the customer's server, counted from 1."""
+        """Return the number of the next request to the customer's server, or message, counted from 1."""
         self._request_count += 1
         return self._request_count
 

@@ -11,7 +11,6 @@ from typing import Any, Final, Literal
 
 from callcontrol.calls.plan import (
     DEFAULT_TIME_LIMIT_S,
-    USUAL_LANGUAGE,
     MachineDetection,
     Step,
     WebhookFormat,
@@ -65,7 +64,7 @@ class CreateCall:
     record: bool = False
     recording_channels: RecordingChannels = "dual"
     transcribe: bool = False
-    transcription_language: str = USUAL_LANGUAGE
+    transcription_language: str | None = None
     machine_detection: MachineDetection = "off"
     send_digits: str | None = None
     caller_name: str | None = None

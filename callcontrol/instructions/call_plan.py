@@ -4,7 +4,7 @@ Plans of API requests to place a call.
 Every wrong value is named by its path in the request (``verbs[0].url``).
 """
 
-from callcontrol.calls.plan import Plan, Step, fallback_of
+from callcontrol.calls.plan import USUAL_LANGUAGE, Plan, Step, fallback_of
 from callcontrol.calls.requests import CreateCall
 from callcontrol.egress.url_policy import WEB_SCHEMES
 from callcontrol.errors import RequestErrors
@@ -60,7 +60,7 @@ def plan_of(request: CreateCall, rules: VerbRules) -> Plan:
         recording_channels=1 if request.recording_channels == "mono" else 2,
         time_limit_s=request.time_limit_s,
         machine_detection=request.machine_detection,
-        transcribe=request.transcription_language if request.transcribe else None,
+        transcribe=(request.transcription_language or USUAL_LANGUAGE) if request.transcribe else None,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from callcontrol.messaging.models import SANDBOX_NUMBER
 from tests.contract.cases import Case, foreign, ok, refused, row, unseen
 from tests.contract.givens import (
     BUSY,
@@ -28,7 +29,12 @@ from tests.contract.givens import (
 )
 from tests.contract.stage import Answer, Stage
 
-_MESSAGE = {"verb": "message", "to": "+919800100188", "text": "We have called you."}
+_MESSAGE = {
+    "verb": "message",
+    "to": "+919800100188",
+    "from": SANDBOX_NUMBER,
+    "text": "We have called you.",
+}
 _HANG_UP = [{"verb": "hangup"}]
 _TO_ECHO = {"from": caller_id(), "to": ECHO, "verbs": _HANG_UP}
 _AS_PEOPLE_WRITE = "91 98000-00001"

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from callcontrol.database.aio.idempotency import CLAIM
 from callcontrol.errors import ValidationFailed
 from callcontrol.models import Principal
 from callcontrol.tools.aio.call_messages import CallMessages
@@ -141,9 +142,11 @@ class OneMessage:
 
     def __init__(self) -> None:
         self.used: list[tuple[str, str, dict[str, Any]]] = []
+        self.claims: list[tuple[str, str] | None] = []
 
     async def execute(self, principal: Principal, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         self.used.append((principal.account_sid, name, dict(arguments)))
+        self.claims.append(CLAIM.get())
         if len(self.used) > 1:
             raise ValidationFailed.of("arguments.to", "has opted out", "OPTED_OUT")
         return ToolResult({"message_id": "m-1"})
@@ -176,6 +179,17 @@ async def test_a_message_is_sent_and_its_hook_told_whether_it_was_accepted(tmp_p
     assert (one["message_sid"], one["message_status"]) == ("m-1", "success")
     assert (two["message_sid"], two["message_status"]) == ("", "failure")
     assert two["message_failure_reason"] == "to: has opted out"
+
+
+async def test_a_message_is_no_effect_of_the_request_that_placed_the_call(tmp_path: Path) -> None:
+    tools = OneMessage()
+    async with running(tmp_path, messages=CallMessages(lambda: tools, tools.number)) as world:
+        world.phone.on_call = PhoneCall.answer
+        claim = CLAIM.set((ACCOUNT_SID, "key-of-the-request"))
+        await world.place({"verb": "message", "to": CALLEE, "text": "Hello"}, {"verb": "hangup"})
+        CLAIM.reset(claim)
+        await world.ended()
+    assert tools.claims == [None]
 
 
 @pytest.mark.parametrize(("hz", "words"), [(440.0, "and yes thanks"), (None, None)])

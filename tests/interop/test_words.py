@@ -51,6 +51,12 @@ async def url(python: Path) -> AsyncIterator[str]:
     await process.wait()
 
 
+def test_words_that_cannot_be_heard_are_refused_at_once(python: Path) -> None:
+    asked = [str(python), "-m", "examples.word_recognizer", "--port", "0", "yes", "flurbelgrot"]
+    done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and "dictionary" in done.stderr
+
+
 async def test_what_is_said_is_recognised(url: str) -> None:
     espeak, heard = EspeakSynthesizer(), asyncio.Queue[str]()
     recognizer = Recognizer(RecognizerServer(url, "words"))

@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Collection, Coroutine, Sequence
+from contextvars import copy_context
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
@@ -38,6 +39,7 @@ from callcontrol.calls.records.metrics import CallMetrics
 from callcontrol.calls.records.quality import QualityMetrics
 from callcontrol.calls.requests import CallMetadata, CreateCall
 from callcontrol.clock import WallClock
+from callcontrol.database.aio.idempotency import CLAIM
 from callcontrol.errors import (
     CallEnded,
     Conflict,
@@ -569,7 +571,10 @@ class CallControl:
         self._services.gate.begun()
         self._runners[runner.record.call_sid] = runner
         self._all_ended.clear()
-        task = asyncio.get_running_loop().create_task(work)
+        # The call outlives the request that placed it, and its messages are no effects of that request.
+        context = copy_context()
+        context.run(CLAIM.set, None)
+        task = asyncio.get_running_loop().create_task(work, context=context)
         self._tasks.add(task)
         task.add_done_callback(lambda done: self._done(runner, done))
 

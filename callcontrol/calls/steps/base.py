@@ -121,7 +121,7 @@ class CallParts(Protocol):
         """The identifier of the next agent stream of the call."""
 
     def next_request_id(self) -> int:
-        """Return the number of the next request to the customer's server, counted from 1."""
+        """Return the number of the next request to the customer's server, or message, counted from 1."""
 
     def set_next_steps(self, steps: Sequence[Step]) -> None:
         """Set the steps that follow the current one, instead of the rest of the plan."""

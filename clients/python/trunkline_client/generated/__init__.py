@@ -1,5 +1,5 @@
 # Written by scripts/client from the OpenAPI document of the server; do not edit.
 """The generated part of the client; the digests of its document and files."""
 
-DOCUMENT = "0c537a20043a940b566fb880c87e5f2c88ab70d6c18ab2e86cc5fc0ae83d10a8"
-FILES = "27e137d589c9e48d9fd0b3b28dac511f2409814cf618a58f5472b8a2b83daac6"
+DOCUMENT = "47b768de941c39b79e1c7d6a8d366175fb0afd2f49ad41fd725ff6770c78c97f"
+FILES = "aba1045ba5a6db577de35ffabf3e491c10f074f552d5c89d14785693138a4a13"

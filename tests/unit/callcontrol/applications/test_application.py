@@ -147,13 +147,24 @@ def request(**changes: Any) -> CreateCall:
 
 @pytest.mark.parametrize(
     ("given", "language"),
-    [({}, "hi-IN"), ({"transcribe": True}, "en-IN"), ({"webhook_url": "https://x"}, "hi-IN")],
+    [
+        ({}, "hi-IN"),
+        ({"transcribe": True}, "hi-IN"),
+        ({"webhook_url": "https://x"}, "hi-IN"),
+        ({"transcription_language": "ta-IN"}, "ta-IN"),
+        ({"transcribe": True, "transcription_language": "en-IN"}, "en-IN"),
+    ],
 )
 def test_a_placed_call_is_transcribed_if_it_or_its_application_is(given: Any, language: str) -> None:
     application = make({**FORWARD, "transcribe": True, "transcription_language": "hi-IN"})
     asked = applied(request(**given), application)
     assert (asked.transcribe, asked.transcription_language) == (True, language)
     assert not applied(request(**given), make(FORWARD)).transcribe or given.get("transcribe")
+
+
+def test_the_usual_language_is_that_of_a_request_without_one() -> None:
+    asked = applied(request(transcribe=True), make(FORWARD))
+    assert plan_of(asked, VerbRules({"IN"}, (), lambda url, schemes: None)).transcribe == "en-IN"
 
 
 def steps(asked: CreateCall) -> Any:

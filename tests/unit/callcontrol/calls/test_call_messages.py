@@ -6,8 +6,8 @@ from callcontrol.calls.effects.instructions import AskWebhook
 from callcontrol.calls.effects.media import PlayAudio
 from callcontrol.calls.effects.signalling import RingLeg
 from callcontrol.calls.events.commands import StepsRequested
-from callcontrol.calls.events.media import PlaybackEnded
-from callcontrol.calls.plan import Pause, Play, RequestInstructions, SendMessage
+from callcontrol.calls.events.media import DigitReceived, PlaybackEnded
+from callcontrol.calls.plan import Gather, Pause, Play, RequestInstructions, SendMessage
 from callcontrol.calls.steps.send_message import MessageHandled, SendChatMessage
 from tests.support.call_drive import A, Drive, assert_nothing_left, outcome, placed
 from tests.support.domain import CALLEE
@@ -52,6 +52,14 @@ def test_a_late_result_belongs_to_no_other_message() -> None:
     assert len(drive.done(PlayAudio)) == 1
     drive.feed(PlaybackEnded(A))
     assert drive.record.status.ended
+
+
+def test_keys_pressed_while_a_message_is_handed_over_count() -> None:
+    drive = placed(SendMessage(CALLEE, "Hello"), Gather(num_digits=1, action=ASK))
+    drive.feed(DigitReceived(A, "7", 100))
+    drive.feed(MessageHandled(1, "accepted", "m-1"))
+    (asked,) = drive.done(AskWebhook)
+    assert dict(asked.facts)["digits"] == "7"
 
 
 def test_a_text_is_not_shown() -> None:

@@ -347,7 +347,7 @@ class CreateCallFields(TypedDict):
     record: NotRequired[bool]
     recording_channels: NotRequired[Literal['mono', 'dual']]
     transcribe: NotRequired[bool]
-    transcription_language: NotRequired[str]
+    transcription_language: NotRequired[str | None]
     send_digits: NotRequired[str | None]
     caller_name: NotRequired[str | None]
     headers: NotRequired[dict[str, str]]

@@ -297,21 +297,26 @@ def _hold_each(connection: Connection, groups: Sequence[Sequence[_Values]]) -> l
     """Hold the money for groups of calls, each of one account and hour; False for one that is not covered."""
     if len(groups) == 1:
         return [_hold(connection, groups[0])]
-    account_sids = [group[0]["account_sid"] for group in groups]
-    if len(set(account_sids)) < len(groups):
-        opening: Counter[str] = Counter()
-        covered = []
-        for account_sid, group in zip(account_sids, groups, strict=True):
-            covered.append(_hold(connection, group, opening[account_sid]))
-            opening[account_sid] += len(group) * covered[-1]
-        return covered
-    sums = [_sum(group) for group in groups]
-    limited = [wanted for wanted in sums if wanted["limited"]]
-    others = [wanted for wanted in sums if not wanted["limited"] and wanted["amount_paise"]]
+    # A statement updates a wallet once: further groups of an account are held for one by one.
+    firsts: dict[str, _Values] = {}
+    for group in groups:
+        firsts.setdefault(group[0]["account_sid"], _sum(group))
+    limited = [wanted for wanted in firsts.values() if wanted["limited"]]
+    others = [wanted for wanted in firsts.values() if not wanted["limited"] and wanted["amount_paise"]]
     found = _HOLD_EACH_WITHIN.all(connection, limited) + _HOLD_EACH.all(connection, others)
     held = {row["account_sid"] for row in found}
-    free = {wanted["account_sid"] for wanted in sums if not wanted["limited"] and not wanted["amount_paise"]}
-    return [account_sid in held or account_sid in free for account_sid in account_sids]
+    opening: Counter[str] = Counter()
+    covered = []
+    for group in groups:
+        account_sid = group[0]["account_sid"]
+        first = firsts.pop(account_sid, None)
+        if first is None:
+            is_covered = _hold(connection, group, opening[account_sid])
+        else:
+            is_covered = account_sid in held or not (first["limited"] or first["amount_paise"])
+        opening[account_sid] += len(group) * is_covered
+        covered.append(is_covered)
+    return covered
 
 
 def _hold(connection: Connection, calls: Sequence[_Values], opening: int = 0) -> bool:

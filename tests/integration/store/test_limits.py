@@ -187,6 +187,17 @@ async def test_a_call_that_is_only_recorded_is_not_limited(nodes: list[Storage])
     await nodes[1].calls.insert(new_record(account.account_sid))
 
 
+async def test_a_recorded_call_counts_for_those_behind_it(nodes: list[Storage]) -> None:
+    """Also in its own transaction, beside calls of others."""
+    one, other = [await account_with(nodes[0], max_calls=1) for _ in range(2)]
+    _, first, second = await asyncio.gather(
+        nodes[0].calls.insert(new_record(one.account_sid)),
+        insert(nodes[0], one),
+        insert(nodes[0], other),
+    )
+    assert isinstance(first, ServiceUnavailable) and isinstance(second, CallRecord)
+
+
 async def test_a_limit_that_is_raised_holds_at_once(nodes: list[Storage]) -> None:
     account = await account_with(nodes[0], max_calls=1)
     assert isinstance(await insert(nodes[0], account), CallRecord)

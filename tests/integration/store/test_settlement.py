@@ -9,7 +9,7 @@ import pytest
 
 from callcontrol.aio.tokens import utc_now
 from callcontrol.bootstrap.aio.services import Storage
-from callcontrol.errors import DomainError, InsufficientBalance, Internal
+from callcontrol.errors import DomainError, InsufficientBalance, Internal, SpendLimitReached
 from callcontrol.models import Account, CallFilter, CallRecord, CallStatus
 from callcontrol.wallet.money import hour_of
 from callcontrol.wallet.store import ledger, reserves
@@ -112,6 +112,18 @@ async def test_more_calls_than_one_statement_takes(storage: Storage, account: Ac
     assert await storage.wallet.open_reserves() == []
 
 
+async def test_more_accounts_than_one_statement_takes(storage: Storage) -> None:
+    made = [(await storage.accounts.create(f"A{number}", balance_paise=300))[0] for number in range(70)]
+    wanted = [reserves.Wanted(each.account_sid, each.account_sid, 300, NOON) for each in made]
+    refusals = await storage.writer.commit(lambda connection: reserves.reserve_all(connection, wanted))
+    assert refusals == [None] * 70
+    charges = {each.account_sid: number for number, each in enumerate(made)}
+    assert await settle(storage, charges) == list(range(70))
+    for number, each in enumerate(made):
+        wallet = await storage.wallet.wallet(each.account_sid)
+        assert (wallet.balance_paise, wallet.reserved_paise) == (300 - number, 0)
+
+
 async def test_a_wallet_that_covers_some_of_the_calls(storage: Storage) -> None:
     account, _ = await storage.accounts.create("Poor", balance_paise=1_000)
     calls = [new_record(account.account_sid) for _ in range(6)]
@@ -130,6 +142,37 @@ async def test_a_wallet_that_covers_some_of_the_calls(storage: Storage) -> None:
     assert sorted(item.call_sid for item in await storage.wallet.open_reserves()) == sorted(inserted)
     assert sorted(call.call_sid for call in await storage.calls.unfinished()) == sorted(inserted)
     assert (await storage.wallet.wallet(account.account_sid)).reserved_paise == 900
+
+
+async def test_wallets_cover_their_own_calls(storage: Storage, account: Account) -> None:
+    """In one transaction: one has enough, one is at its limit, and one is short with calls of two hours."""
+    limited, _ = await storage.accounts.create("Limited", balance_paise=1_000)
+    await storage.accounts.update(limited.account_sid, {"max_spend_paise_per_hour": 500})
+    short, _ = await storage.accounts.create("Short", balance_paise=650)
+    calls = [(account, 300), (limited, 300), (short, 300), (limited, 201), (short, 301), (short, 50)]
+    wanted = [
+        reserves.Wanted(owner.account_sid, str(place), amount, NOON + timedelta(hours=place == 4))
+        for place, (owner, amount) in enumerate(calls)
+    ]
+    refusals = await storage.writer.commit(lambda connection: reserves.reserve_all(connection, wanted))
+    assert [type(refusal) for refusal in refusals] == [type(None)] * 3 + [SpendLimitReached] + [
+        InsufficientBalance,
+        type(None),
+    ]
+    for owner, held_paise in ((account, 300), (limited, 300), (short, 350)):
+        assert (await in_books(storage, owner))[1] == held_paise
+
+
+async def test_calls_of_two_hours_hold_both(storage: Storage, account: Account, stranger: Account) -> None:
+    calls = [(account, 300), (stranger, 0), (account, 200)]
+    wanted = [
+        reserves.Wanted(owner.account_sid, str(place), amount, NOON + timedelta(minutes=30 * place))
+        for place, (owner, amount) in enumerate(calls)
+    ]
+    refusals = await storage.writer.commit(lambda connection: reserves.reserve_all(connection, wanted))
+    assert refusals == [None] * 3
+    assert (await in_books(storage, account))[1] == 500
+    assert len(await storage.wallet.open_reserves()) == 3
 
 
 async def test_a_reserve_that_is_open_stays_as_it_is(storage: Storage, account: Account) -> None:

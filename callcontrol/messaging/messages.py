@@ -143,8 +143,6 @@ def _media(media: Mapping[str, Any], check_url: CheckUrl) -> Errors:
     else:
         yield from media_url_errors("media.url", url, check_url)
     if media.get("caption") is not None:
-        if kind == "audio":
-            yield FieldError("media.caption", "cannot be sent with audio")
         yield from _sized("media.caption", media["caption"], MAX_CAPTION)
     if media.get("filename") is not None:
         yield from _sized("media.filename", media["filename"], MAX_FILENAME)

@@ -64,6 +64,7 @@ async def template(chat: Api, name: str, body: str = "Hello {{1}}, order {{2}} i
             "media",
             media={"type": "document", "url": "https://shop.example.com/a.pdf", "filename": "a.pdf"},
         ),
+        message("media", media={"type": "audio", "url": "https://shop.example.com/a.mp3", "caption": "A"}),
         message("buttons", interactive={"body": "Come?", "buttons": [{"id": "y", "title": "Yes"}]}),
         message(
             "list",
@@ -73,7 +74,7 @@ async def template(chat: Api, name: str, body: str = "Hello {{1}}, order {{2}} i
             },
         ),
     ],
-    ids=["text", "image", "document", "buttons", "list"],
+    ids=["text", "image", "document", "audio", "buttons", "list"],
 )
 async def test_a_message_of_each_type_is_sent(chat: Api, body: dict[str, Any]) -> None:
     reply = (await chat.post("/api/v1/messages", body)).expect(200)

@@ -150,7 +150,7 @@ CASES = (
             body={
                 "to": _TO,
                 "type": "media",
-                "media": {"type": "audio", "url": "http://169.254.169.254/", "caption": "x"},
+                "media": {"type": "audio", "url": "http://169.254.169.254/", "caption": ""},
             },
             fields=("media.url", "media.caption"),
         ),

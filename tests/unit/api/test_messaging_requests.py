@@ -37,7 +37,7 @@ def named(model: type[RequestModel], body: dict[str, Any]) -> set[str]:
         (
             SendMessageBody,
             {"type": "media", "media": {"type": "audio", "url": "ftp://x", "caption": "a"}, "text": "a"},
-            {"to", "media.url", "media.caption", "text"},
+            {"to", "media.url", "text"},
         ),
         (
             SendMessageBody,

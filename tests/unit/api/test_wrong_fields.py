@@ -334,7 +334,7 @@ async def test_settings_of_masking(client: Client) -> None:
 
 
 async def test_a_message_of_no_type(client: Client) -> None:
-    body = {"to": "x", "type": "x", "media": {"type": "audio", "url": FAR, "caption": "x"}}
+    body = {"to": "x", "type": "x", "media": {"type": "audio", "url": FAR, "caption": ""}}
     details = (await client.post("/api/v1/messages", body, key=MESSAGING_KEY)).json()["details"]
     named = {error["field"] for error in details["errors"]}
     assert named == {"to", "type", "media.url", "media.caption"}

@@ -46,7 +46,9 @@ _ACCOUNTS: Final = count("FOUR_NODES_ACCOUNTS", short=40, long=200)
 _CALLS_S: Final = seconds("FOUR_NODES_S", short=5.0, long=60.0)
 # Whole servers and their far ends share this machine; the rate of the database is that of the other test.
 _RATE: Final = float(count("FOUR_NODES_RATE", short=10, long=20))
-_WRITTEN_RATE: Final = float(count("FOUR_NODES_WRITTEN_RATE", short=20, long=100))
+_WRITTEN_RATE: Final = float(count("FOUR_NODES_WRITTEN_RATE", short=100, long=100))
+# Few accounts, so that transactions meet at their wallets: without turns there are deadlocks then.
+_WRITTEN_ACCOUNTS: Final = count("FOUR_NODES_WRITTEN_ACCOUNTS", short=6, long=200)
 _INSERT_MS: Final = 100.0
 _CLIENTS: Final = 16
 _RTP_PORTS: Final = 400
@@ -167,7 +169,7 @@ def test_calls_of_many_accounts_on_four_servers(tmp_path: Path, postgres: Postgr
 def test_four_nodes_write_calls_of_many_accounts(postgres: PostgresServer) -> None:
     """Calls that four nodes write at a rate: no deadlock, and the books of the database agree."""
     url = asyncio.run(postgres.url())
-    accounts = asyncio.run(add_accounts(url, _ACCOUNTS))
+    accounts = asyncio.run(add_accounts(url, _WRITTEN_ACCOUNTS))
     with distant(postgres, url, _ROUND_TRIP_S) as far, writing_nodes(far, _NODES) as nodes:
         # The statements are prepared with the first calls.
         first = drive(nodes, rate=_WRITTEN_RATE / _NODES, seconds=1.0, accounts=accounts)

@@ -130,6 +130,8 @@ class BrowserLeg:
             ice = IceLite(_credentials(), offer.ufrag)
             ice.succeed(self.ice)
             self._owner.rename(self, ice)
+            # It needs time to find the path, and has shown that it is there.
+            self.heard = True
         return self.answer()
 
     def engine_offer(self, keys: SrtpKeys, line: CryptoLine | None = None) -> bytes:

@@ -267,6 +267,24 @@ async def test_a_gap_of_five_seconds_is_bridged(desk: Desk, peer: BrowserPeer) -
         assert tail.frequency_hz == pytest.approx(HERE_HZ, abs=3)
 
 
+async def test_a_browser_that_asks_for_another_path_has_time_to_find_it(
+    desk: Desk, peer: BrowserPeer
+) -> None:
+    await desk.bind(target="media_stream", stream_url=desk.agent.url)
+    async with desk.calling(peer) as call:
+        session = await desk.stream(call["call_sid"])
+        await desk.reaches(call["call_sid"], "active")
+        peer.cut = True
+        await holds_for(5.0, lambda: not session.closed.is_set())
+        body = {"sdp": peer.offer(replacing("ufrag:peer", "ufrag:other"))}
+        _, changed, _ = await desk.ask("PATCH", f"/v1/webrtc/calls/{call['call_sid']}", body)
+        await holds_for(5.0, lambda: not session.closed.is_set())
+        peer.cut = False
+        await peer.move(changed["sdp"], "other")
+        heard = len(session.heard)
+        await until(lambda: len(session.heard) > heard + 32_000)
+
+
 async def test_a_page_that_is_left_ends_the_call(desk: Desk, peer: BrowserPeer) -> None:
     await desk.bind(target="media_stream", stream_url=desk.agent.url)
     async with desk.calling(peer) as call:

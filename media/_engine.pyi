@@ -376,8 +376,8 @@ class Stream:
             ValueError: They are the same.
         """
     def stats(self) -> StreamFigures: ...
-    def meter(self) -> tuple[int | None, int, int, int, int | None]:
-        """Return the level in dBov, packets in, lost, packets out, and sent ones that were lost."""
+    def meter(self) -> tuple[int | None, int | None, int, int, int, int | None]:
+        """Return both levels in dBov, packets in, lost, packets out, and sent ones that were lost."""
     def intervals(self) -> list[IntervalFigures]:
         """Return the quality of up to 36 intervals, the oldest first."""
     def close(self) -> None: ...

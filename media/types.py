@@ -198,12 +198,14 @@ class StreamMeter(NamedTuple):
     Metrics of a stream that are read often.
 
     Attributes:
-        level_db: Loudest moment of the far end's last second, in decibels below full scale; 127 is silence.
-            None while `Detection` does not measure it.
+        level_db, sent_level_db: Loudest moment of the last second of what the far end says, and of what is
+            sent to it, in decibels below full scale; 127 is silence. None while `Detection` does not measure
+            them.
         packets_in, lost, packets_out, sent_lost: As in `StreamStats`.
     """
 
     level_db: int | None
+    sent_level_db: int | None
     packets_in: int
     lost: int
     packets_out: int

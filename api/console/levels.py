@@ -45,7 +45,7 @@ class _Watched:
         self.told: list[LegLevel] | None = None
         self._looks: dict[LegId, deque[StreamMeter]] = {}
 
-    def look(self, note: Callable[[str, float], None]) -> list[LegLevel] | None:
+    def look(self, note: Callable[[str, float, float], None]) -> list[LegLevel] | None:
         """Return the levels of its legs, and note them; None if they are those told before."""
         meters = self.runner.media.meters()
         self._looks = {leg: self._looks.get(leg) or deque(maxlen=_LOOKS) for leg in meters}
@@ -53,9 +53,9 @@ class _Watched:
         for leg, meter in meters.items():
             looks = self._looks[leg]
             looks.append(meter)
-            if meter.level_db is not None:
+            if meter.level_db is not None and meter.sent_level_db is not None:
                 name = "a" if leg == self.runner.media.first_leg else "b"
-                note(name, -float(min(meter.level_db, _FLOOR_DB)))
+                note(name, _dbfs(meter.level_db), _dbfs(meter.sent_level_db))
             levels.append((leg, _level(meter.level_db), _received_loss(looks), _sent_loss(looks)))
         if levels == self.told:
             return None
@@ -116,8 +116,10 @@ class Levels:
         self._watched, self.changed = watched, changed
         return found
 
-    def _note(self, call_sid: str, at_s: float, leg: str, level_dbfs: float) -> None:
-        self._journal.note_level(call_sid, leg, at_s, level_dbfs)
+    def _note(
+        self, call_sid: str, at_s: float, leg: str, received_dbfs: float, sent_dbfs: float
+    ) -> None:
+        self._journal.note_level(call_sid, leg, at_s, received_dbfs, sent_dbfs)
 
     def told_of(self, call_sid: str) -> list[LegLevel] | None:
         """Return the levels of a call that were told last; None if it is not measured."""
@@ -135,6 +137,10 @@ class Levels:
         watched, self._watched = self._watched, {}
         for call in watched.values():
             call.runner.media.stop_meters()
+
+
+def _dbfs(level_db: int) -> float:
+    return -float(min(level_db, _FLOOR_DB))
 
 
 def _level(level_db: int | None) -> int:

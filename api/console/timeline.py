@@ -58,22 +58,29 @@ async def timeline_of(visit: Visit, record: CallRecord) -> dict[str, Any]:
         "journal": [_entry(entry, begun) for entry in entries],
         "dropped": storage.calls.journal.dropped(record.call_sid),
         "quality": _histories(visit, record),
-        "levels": [
-            {
-                "leg": leg,
-                "direction": "received",
-                "points": [
-                    {"at_ms": max(0, round((at_s - begun.timestamp()) * 1000)), "level_dbfs": level}
-                    for at_s, level in line
-                ],
-            }
-            for leg, line in storage.calls.journal.levels_of(record.call_sid).items()
-        ],
+        "levels": _levels(storage.calls.journal.levels_of(record.call_sid), begun),
         "webhooks": None if webhooks is None else [_delivery(delivery, begun) for delivery in webhooks],
         "charge": _charge(record),
         "transcript": _transcript(await of(record.call_sid), record),
         "recording": _recording(record, entries),
     }
+
+
+def _levels(
+    lines: Mapping[str, Sequence[tuple[float, float, float]]], begun: datetime
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "leg": leg,
+            "direction": direction,
+            "points": [
+                {"at_ms": max(0, round((at_s - begun.timestamp()) * 1000)), "level_dbfs": of[place]}
+                for at_s, *of in line
+            ],
+        }
+        for leg, line in lines.items()
+        for place, direction in enumerate(("received", "sent"))
+    ]
 
 
 def _ms(begun: datetime, at: datetime) -> int:

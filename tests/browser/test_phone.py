@@ -31,6 +31,41 @@ _NOTE_LOSS = """() => {
     });
     return performance.now();
 }"""
+# A browser plays the tones of the telephone events that it receives, and tells a page of them by nothing else.
+_LISTEN_FOR_KEYS = """
+    window.keys = "";
+    const ROWS = [697, 770, 852, 941], COLUMNS = [1209, 1336, 1477, 1633], KEYS = ["123A", "456B", "789C", "*0#D"];
+    const Kept = window.RTCPeerConnection;
+    window.RTCPeerConnection = class extends Kept {
+        constructor(...given) {
+            super(...given);
+            this.addEventListener("track", ({ track }) => listenForKeys(track));
+        }
+    };
+    function listenForKeys(track) {
+        const context = new AudioContext();
+        const analyser = context.createAnalyser();
+        analyser.smoothingTimeConstant = 0;
+        // A line for each 12 Hz keeps the tones of neighbours apart.
+        analyser.fftSize = 4096;
+        context.createMediaStreamSource(new MediaStream([track])).connect(analyser);
+        const levels = new Float32Array(analyser.frequencyBinCount);
+        const of = (hz) => levels[Math.round(hz * analyser.fftSize / context.sampleRate)];
+        const loudest = (tones) => {
+            const sorted = [...tones].sort((one, other) => of(other) - of(one));
+            return of(sorted[0]) > -60 && of(sorted[0]) > of(sorted[1]) + 10 ? tones.indexOf(sorted[0]) : -1;
+        };
+        let down = "", seenMs = 0;
+        setInterval(() => {
+            analyser.getFloatFrequencyData(levels);
+            const [row, column] = [loudest(ROWS), loudest(COLUMNS)];
+            const key = row < 0 || column < 0 ? "" : KEYS[row][column];
+            if (key && key !== down) window.keys += key;
+            if (key) [down, seenMs] = [key, performance.now()];
+            else if (performance.now() > seenMs + 200) down = "";
+        }, 10);
+    }
+"""
 # What a restart changes.
 _PATH = r"""() => /a=ice-ufrag:(\S+)/.exec(window.connections.at(-1).currentLocalDescription.sdp)[1]"""
 
@@ -211,6 +246,28 @@ def test_a_call_from_a_trunk_rings_in_the_page_and_is_answered(
         phone.shows("has ended")
     call = server.request("GET", f"/v1/calls/{call_sid}", key).data
     assert (call["direction"], call["to"], call["status"]) == ("inbound", number, "completed")
+
+
+def test_digits_of_a_trunk_reach_the_page_as_tones(
+    browsing: Browsing, server: ServerProcess, customer: Customer, key: str
+) -> None:
+    number, _ = customer.lease({"target": "browser", "identity": "desk", "timeout": 60})
+    with telephone(browsing, server, key) as phone:
+        phone.page.add_init_script(_LISTEN_FOR_KEYS)
+        phone.page.reload()
+        phone.page.get_by_label("Name", exact=True).fill("desk")
+        phone.press("Be called")
+        phone.shows("Can be called as desk.")
+        # The events of the sandbox: no tone is in its audio.
+        placed = {"to": number, "behaviour": "listen", "send_digits": "ww5w#w1", "hangup_after_seconds": 20}
+        server.request("POST", "/v1/sandbox/inbound", key, placed)
+        phone.shows("calls.")
+        phone.press("Answer")
+        phone.shows("In a call with")
+        wait_until(lambda: len(phone.page.evaluate("window.keys")) >= 3, 20.0)
+        assert phone.page.evaluate("window.keys") == "5#1"
+        phone.press("Hang up")
+        phone.shows("has ended")
 
 
 def test_a_network_that_is_gone_for_five_seconds_ends_no_call(

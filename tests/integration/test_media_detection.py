@@ -175,3 +175,30 @@ async def test_the_level_of_what_is_said_is_measured_while_that_is_asked_for(ben
     # A meter tells once a second.
     async with asyncio.timeout(0.9):
         await until(lambda: one.stream.meter().level_db == 127)
+
+
+async def test_the_level_of_what_is_sent_is_measured_beside_it(bench: MediaBench) -> None:
+    one, other = bench.pair()
+    one.stream.detection.start(level=True)
+    one.stream.play(sine(440, 1000), loop=True)
+    await until(lambda: (one.stream.meter().sent_level_db or 127) < 20)
+    assert one.stream.meter().level_db == 127, "nothing is said"
+    one.stream.stop_playback()
+    await until(lambda: one.stream.meter().sent_level_db == 127)
+    other.stream.play(sine(440, 1000), loop=True)
+    await until(lambda: (one.stream.meter().level_db or 127) < 20)
+    assert one.stream.meter().sent_level_db == 127
+
+
+async def test_the_level_of_what_is_relayed_is_measured_at_the_leg_that_it_is_sent_to(
+    bench: MediaBench,
+) -> None:
+    caller, first = bench.pair()
+    second, _ = bench.pair()
+    first.stream.link(second.stream)
+    caller.stream.play(sine(440, 1000), loop=True)
+    # Only the leg that it goes to is measured: the other decodes for it.
+    second.stream.detection.start(level=True)
+    await until(lambda: (second.stream.meter().sent_level_db or 127) < 20)
+    second.stream.mute(sent=True)
+    await until(lambda: second.stream.meter().sent_level_db == 127)

@@ -81,18 +81,20 @@ class CallJournal:
         """Quality of the legs of a call that has ended; empty when it is no longer kept."""
         return self._histories.get(call_sid, ())
 
-    def note_level(self, call_sid: CallSid, leg: str, at_s: float, level_dbfs: float) -> None:
-        """Keep a level of a leg, at a time in seconds since 1970."""
+    def note_level(
+        self, call_sid: CallSid, leg: str, at_s: float, received_dbfs: float, sent_dbfs: float
+    ) -> None:
+        """Keep the levels of both directions of a leg, at a time in seconds since 1970."""
         if call_sid not in self._calls:
             return
         line = self._levels.setdefault(call_sid, {}).setdefault(leg, array("d"))
-        line.extend((at_s, level_dbfs))
-        del line[: -2 * MAX_LEVELS]
+        line.extend((at_s, received_dbfs, sent_dbfs))
+        del line[: -3 * MAX_LEVELS]
 
-    def levels_of(self, call_sid: CallSid) -> Mapping[str, Sequence[tuple[float, float]]]:
-        """Time and level of each leg while somebody looked; empty when nobody did."""
+    def levels_of(self, call_sid: CallSid) -> Mapping[str, Sequence[tuple[float, float, float]]]:
+        """Time, received and sent level of each leg while somebody looked; empty when nobody did."""
         lines = self._levels.get(call_sid, {})
-        return {leg: list(zip(line[::2], line[1::2], strict=True)) for leg, line in lines.items()}
+        return {leg: list(zip(line[::3], line[1::3], line[2::3], strict=True)) for leg, line in lines.items()}
 
     def of(self, call_sid: CallSid) -> list[JournalEntry]:
         """Entries of a call in order; empty when they are no longer kept."""

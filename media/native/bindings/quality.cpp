@@ -49,11 +49,14 @@ nb::list intervals(const engine::StreamHandle& stream) {
     return items;
 }
 
-/// What is read often, of many streams: the level, and the packets of both directions that came and did not.
+/// What is read often, of many streams: the levels, and the packets, of both directions.
 nb::tuple meter(engine::StreamHandle& stream) {
     const engine::StreamSnapshot snapshot = stream.snapshot();
     const bool metered = stream.detectors().runs(engine::DetectorSlots::Kind::level);
-    return nb::make_tuple(metered ? nb::cast(graph::level_dbov(0) - snapshot.loudness_db) : nb::none(),
+    const auto level_db = [&](std::uint32_t loudness_db) -> nb::object {
+        return metered ? nb::cast(graph::level_dbov(0) - loudness_db) : nb::none();
+    };
+    return nb::make_tuple(level_db(snapshot.loudness_db), level_db(snapshot.sent_loudness_db),
                           snapshot.packets_in, snapshot.lost, snapshot.packets_out,
                           snapshot.far_reports != 0 ? nb::cast(snapshot.sent_lost) : nb::none());
 }

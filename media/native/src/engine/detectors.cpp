@@ -18,6 +18,9 @@ constexpr std::int64_t echo_ns = 250'000'000;
 constexpr std::uint32_t meter_frames = 100;
 constexpr float meter_smoothing = 0.2F;
 
+/// Time without sent audio after which its level is silence.
+constexpr std::int64_t sent_pause_ns = 1'000'000'000;
+
 }  // namespace
 
 void KeyDetector::look(dsp::DetectorFrame frame, std::int64_t now_ns) {
@@ -67,24 +70,45 @@ void ToneListener::look(dsp::DetectorFrame frame, std::int64_t) {
                   static_cast<std::uint64_t>(tone->freq_hz + 0.5F));
 }
 
+std::optional<std::uint32_t> LoudestMoment::put(std::span<const std::int16_t> frame) {
+    power_ += (graph::power_of(frame) - power_) * meter_smoothing;
+    loudest_ = std::max(loudest_, power_);
+    if (++frames_ < meter_frames) return std::nullopt;
+    frames_ = 0;
+    return graph::level_dbov(0) - graph::level_dbov(std::exchange(loudest_, 0.0F));
+}
+
 void LevelMeter::begin() {
-    // The figure is of the meter that was there before, if any.
+    // The figures are of the meter that was there before, if any.
     stream().figures().loudness_db.set(0);
+    stream().figures().sent_loudness_db.set(0);
 }
 
 void LevelMeter::look(dsp::DetectorFrame frame, std::int64_t) {
-    power_ += (graph::power_of(frame) - power_) * meter_smoothing;
-    loudest_ = std::max(loudest_, power_);
-    if (++frames_ < meter_frames) return;
-    stream().figures().loudness_db.set(graph::level_dbov(0) - graph::level_dbov(loudest_));
-    loudest_ = 0;
-    frames_ = 0;
+    if (const auto loudest_db = received_.put(frame)) stream().figures().loudness_db.set(*loudest_db);
+}
+
+void LevelMeter::put_sent(std::span<const std::int16_t> samples, std::uint32_t rate_hz,
+                          std::int64_t now_ns) {
+    sent_ns_ = now_ns;
+    // A power is the same at any rate, and packets are whole frames of 10 ms but for a last one.
+    const std::size_t frame = rate_hz / 1000 * dsp::detector_frame_ms;
+    for (; !samples.empty(); samples = samples.subspan(std::min(frame, samples.size()))) {
+        const auto loudest_db = sent_.put(samples.first(std::min(frame, samples.size())));
+        if (loudest_db) stream().figures().sent_loudness_db.set(*loudest_db);
+    }
+}
+
+void LevelMeter::tick(std::int64_t now_ns) {
+    if (now_ns - sent_ns_ > sent_pause_ns) stream().figures().sent_loudness_db.set(0);
 }
 
 void DetectorSlots::start(StreamHandle& stream, Kind kind, std::unique_ptr<Detector> detector) {
     if (!stream.open()) return;
     stop(stream, kind);
     if (kind == Kind::keys) stream.use(Use::keys);
+    // A linked stream decodes what it relays, for the level of what is sent.
+    if (kind == Kind::level) stream.use(Use::monitor);
     // The stream is known on its own thread; this order runs before the one that attaches.
     stream.order([bound = detector.get()](Stream& heard, std::int64_t) { bound->bind(heard); });
     slot(kind) = stream.attach_listener(std::move(detector));
@@ -95,6 +119,7 @@ void DetectorSlots::stop(StreamHandle& stream, Kind kind) {
     if (listener == nullptr) return;
     stream.detach_listener(listener);
     if (kind == Kind::keys) stream.use(Use::keys, false);
+    if (kind == Kind::level) stream.use(Use::monitor, false);
 }
 
 void DetectorSlots::need_speech(StreamHandle& stream) {

@@ -30,6 +30,7 @@ StreamSnapshot take_snapshot(const StreamFigures& figures) {
     snapshot.mos_received = figures.mos_received.get();
     snapshot.mos_sent = figures.mos_sent.get();
     snapshot.loudness_db = figures.loudness_db.get();
+    snapshot.sent_loudness_db = figures.sent_loudness_db.get();
     snapshot.jitter_us = figures.jitter_us.get();
     snapshot.ssrc_in = figures.ssrc_in.get();
     snapshot.ssrc_out = figures.ssrc_out.get();

@@ -155,11 +155,13 @@ async def test_the_axis_has_the_quality_of_each_direction(person: Person, stage:
     ]
     journal.note(ENDED_SID, JournalEntry(MOMENT, "event", "call.completed"))
     journal.keep_quality(ENDED_SID, histories)
-    journal.note_level(ENDED_SID, "b", MOMENT.timestamp() + 2, -30.0)
+    journal.note_level(ENDED_SID, "b", MOMENT.timestamp() + 2, -30.0, -40.0)
     ended = (await person.get(f"/console/calls/{ENDED_SID}/timeline")).json()
     assert [line["direction"] for line in ended["quality"]] == ["received", "sent"]
-    (line,) = ended["levels"]
-    assert (line["leg"], [point["level_dbfs"] for point in line["points"]]) == ("b", [-30.0])
+    assert [
+        (line["leg"], line["direction"], [point["level_dbfs"] for point in line["points"]])
+        for line in ended["levels"]
+    ] == [("b", "received", [-30.0]), ("b", "sent", [-40.0])]
 
 
 async def test_webhooks_are_left_out_without_their_scope(web: Client) -> None:

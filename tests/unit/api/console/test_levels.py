@@ -20,7 +20,8 @@ from tests.support.waiting import until
 
 
 def meter(level_db: int | None, came: int = 0, lost: int = 0, sent_lost: int | None = None) -> StreamMeter:
-    return StreamMeter(level_db, came, lost, 1000 + came, sent_lost)
+    sent_level_db = None if level_db is None else level_db + 5
+    return StreamMeter(level_db, sent_level_db, came, lost, 1000 + came, sent_lost)
 
 
 @pytest.fixture
@@ -84,12 +85,15 @@ async def test_the_page_of_a_call_is_told_its_levels_and_they_are_kept(
         # And again after some looks, although nothing has changed.
         assert CALL_SID in await told(page)
     kept = journal.levels_of(CALL_SID)
-    assert {leg: {level for _, level in line} for leg, line in kept.items()} == {"a": {-20.0}, "b": {-60.0}}
+    assert {leg: {tuple(levels) for _, *levels in line} for leg, line in kept.items()} == {
+        "a": {(-20.0, -25.0)},
+        "b": {(-60.0, -60.0)},
+    }
     assert journal.levels_of(other.record.call_sid) == {}
     for number in range(MAX_LEVELS + 5):
-        journal.note_level(CALL_SID, "a", float(number), -1.0)
+        journal.note_level(CALL_SID, "a", float(number), -1.0, -2.0)
     assert len(journal.levels_of(CALL_SID)["a"]) == MAX_LEVELS
-    journal.note_level("nobody's", "a", 1.0, -1.0)
+    journal.note_level("nobody's", "a", 1.0, -1.0, -2.0)
     assert journal.levels_of("nobody's") == {}
 
 

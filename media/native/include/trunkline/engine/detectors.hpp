@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "trunkline/dsp/dtmf_detector.hpp"
 #include "trunkline/dsp/frames.hpp"
@@ -21,7 +22,7 @@ class StreamHandle;
 /// A listener that tells its stream what it finds, 10 ms at a time. It hears a far end that is muted, too.
 class Detector : public Listener {
   public:
-    Detector() : Listener(dsp::detector_rate_hz, Hears::all) {}
+    explicit Detector(Side side = Side::received) : Listener(dsp::detector_rate_hz, Hears::all, side) {}
 
     /// The stream it listens to; on its thread, before it is attached.
     void bind(Stream& stream) {
@@ -90,15 +91,33 @@ class ToneListener final : public Detector {
     dsp::ToneNamer namer_;
 };
 
-/// Measures how loud the far end is: the loudest moment of each second, in the stream's figures.
-class LevelMeter final : public Detector {
-  private:
-    void begin() override;
-    void look(dsp::DetectorFrame frame, std::int64_t now_ns) override;
+/// The loudest moment of each second of one direction.
+class LoudestMoment {
+  public:
+    /// Process 10 ms; the decibels above silence of a second that is complete.
+    std::optional<std::uint32_t> put(std::span<const std::int16_t> frame);
 
+  private:
     float power_ = 0;  ///< Smoothed over some 50 ms.
     float loudest_ = 0;
     std::uint32_t frames_ = 0;
+};
+
+/// Measures how loud the far end is, and what is sent to it, in the stream's figures.
+class LevelMeter final : public Detector {
+  public:
+    LevelMeter() : Detector(Side::both) {}
+
+    void put_sent(std::span<const std::int16_t> samples, std::uint32_t rate_hz, std::int64_t now_ns) override;
+
+  private:
+    void begin() override;
+    void look(dsp::DetectorFrame frame, std::int64_t now_ns) override;
+    void tick(std::int64_t now_ns) override;
+
+    LoudestMoment received_;
+    LoudestMoment sent_;
+    std::int64_t sent_ns_ = 0;  ///< When audio was sent last.
 };
 
 /// The control thread's account of a stream's detectors, one of each kind.

@@ -28,8 +28,9 @@ struct StreamFigures {
     util::Counter round_trips;
     /// Opinion scores times 100; 0 where there is nothing to judge by.
     util::Figure<std::uint16_t> mos_received, mos_sent;
-    /// Loudness of what the far end says, in decibels above silence: 127 less its level below full scale.
-    util::Figure<std::uint32_t> loudness_db;
+    /// Loudness of what the far end says, and of what is sent to it, in decibels above silence: 127 less the
+    /// level below full scale.
+    util::Figure<std::uint32_t> loudness_db, sent_loudness_db;
 };
 
 /// A copy of a stream's figures at one moment.
@@ -45,7 +46,7 @@ struct StreamSnapshot {
     std::uint64_t far_reports = 0, round_trips = 0;
     std::uint32_t sent_lost = 0, sent_jitter_us = 0, round_trip_us = 0;
     std::uint16_t mos_received = 0, mos_sent = 0;
-    std::uint32_t loudness_db = 0;
+    std::uint32_t loudness_db = 0, sent_loudness_db = 0;
 };
 
 /// Copy the figures; from any thread.

@@ -116,9 +116,7 @@ class Levels:
         self._watched, self.changed = watched, changed
         return found
 
-    def _note(
-        self, call_sid: str, at_s: float, leg: str, received_dbfs: float, sent_dbfs: float
-    ) -> None:
+    def _note(self, call_sid: str, at_s: float, leg: str, received_dbfs: float, sent_dbfs: float) -> None:
         self._journal.note_level(call_sid, leg, at_s, received_dbfs, sent_dbfs)
 
     def told_of(self, call_sid: str) -> list[LegLevel] | None:

@@ -257,7 +257,9 @@ def _unstorable(value: Any, depth: int, path: str = "") -> Iterator[str]:
         yield path or _BODY
     elif isinstance(value, list):
         for number, item in enumerate(value):
-            yield from _unstorable(item, depth - 1, f"{path or _BODY}[{number}]")
+            # Numbers, of which a body may have half a million, have no path made.
+            if isinstance(item, (str, list, dict)):
+                yield from _unstorable(item, depth - 1, f"{path or _BODY}[{number}]")
     elif isinstance(value, dict):
         if any(map(UNSTORABLE.search, value)):
             yield path or _BODY

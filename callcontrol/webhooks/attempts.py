@@ -5,7 +5,7 @@ The body of a response is a stranger's: its length is bounded, and it must not r
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Final
 from urllib.parse import quote
 
@@ -28,6 +28,7 @@ _ESCAPED: Final = (
     str.maketrans({"+": "&#43;", "=": "&#61;", "/": "&#47;"}),
 )
 """Writings of JSON and HTML in which some libraries escape the characters of base64."""
+_STORED: Final = frozenset(field.name for field in fields(Attempt))
 _LEAST_SIGNATURE_CHARS: Final = 16
 _CONTROLS: Final = bytes(set(range(0x20)) - set(b"\t\n\r")) + b"\x7f"
 
@@ -137,7 +138,11 @@ def unpacked(stored: str | None, attempts: int) -> Sequence[Attempt]:
     # Stored without numbers, they were the newest.
     before = attempts - len(rows)
     log = (
-        Attempt(**{"number": before + place, **row, "at": to_moment(row["at"])})
+        # A node of a newer version may have stored more of each.
+        Attempt(
+            **{"number": before + place, **{name: row[name] for name in row if name in _STORED}}
+            | {"at": to_moment(row["at"])}
+        )
         for place, row in enumerate(rows, 1)
     )
     return tuple(attempt for attempt in log if 0 < attempt.number <= attempts)

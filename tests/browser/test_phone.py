@@ -31,10 +31,11 @@ _NOTE_LOSS = """() => {
     });
     return performance.now();
 }"""
-# A browser plays the tones of the telephone events that it receives, and tells a page of them by nothing else.
+# A browser plays the tones of telephone events that it receives, and tells a page of them by nothing else.
 _LISTEN_FOR_KEYS = """
     window.keys = "";
-    const ROWS = [697, 770, 852, 941], COLUMNS = [1209, 1336, 1477, 1633], KEYS = ["123A", "456B", "789C", "*0#D"];
+    const ROWS = [697, 770, 852, 941], COLUMNS = [1209, 1336, 1477, 1633];
+    const KEYS = ["123A", "456B", "789C", "*0#D"];
     const Kept = window.RTCPeerConnection;
     window.RTCPeerConnection = class extends Kept {
         constructor(...given) {

@@ -88,8 +88,7 @@ void LevelMeter::look(dsp::DetectorFrame frame, std::int64_t) {
     if (const auto loudest_db = received_.put(frame)) stream().figures().loudness_db.set(*loudest_db);
 }
 
-void LevelMeter::put_sent(std::span<const std::int16_t> samples, std::uint32_t rate_hz,
-                          std::int64_t now_ns) {
+void LevelMeter::put_sent(std::span<const std::int16_t> samples, std::uint32_t rate_hz, std::int64_t now_ns) {
     sent_ns_ = now_ns;
     // A power is the same at any rate, and packets are whole frames of 10 ms but for a last one.
     const std::size_t frame = rate_hz / 1000 * dsp::detector_frame_ms;

@@ -144,6 +144,13 @@ def test_attempts_that_were_stored_without_numbers_get_them(attempts: int, numbe
     assert [attempt.number for attempt in unpacked(bare, attempts)] == numbers
 
 
+def test_more_of_an_attempt_that_a_newer_node_stored_is_left_out() -> None:
+    log = (Attempt(AT, 1, 5, 200),)
+    stored = packed(log)
+    assert stored is not None
+    assert unpacked(stored.replace('"number"', '"peer":"192.0.2.1","number"'), 1) == log
+
+
 def test_attempts_of_nodes_that_log_none_leave_the_numbers_of_others() -> None:
     log = added(unpacked(packed([Attempt(AT, 1, 5, 500)]), 2), Attempt(AT, 3, 5, 200))
     assert [attempt.number for attempt in unpacked(packed(log), 4)] == [1, 3]

@@ -28,7 +28,7 @@ from benchmarks import (
     w3_agent,
 )
 from benchmarks.scraping import scraped
-from benchmarks.sut import SystemUnderTest, tools_missing
+from benchmarks.sut import RTP_PORTS, SHARED_RTP_PORTS, SystemUnderTest, tools_missing
 
 CLAIMS = {
     "w1": w1_signalling,
@@ -56,6 +56,10 @@ def main() -> int:
     )
     parser.add_argument("--seconds", type=float, default=None, help="length of each measured window")
     parser.add_argument("--rates", default="50,100", help="w1: calls per second")
+    parser.add_argument("--rounds", type=int, default=3, help="w1: turns of each server at each rate")
+    parser.add_argument(
+        "--before", type=Path, metavar="DIRECTORY", help="w1: another checkout, set up, to take turns with"
+    )
     parser.add_argument("--api-rates", default="10,50", help="api: calls per second")
     parser.add_argument("--calls", help="w2, w3, streams: calls at the same time (100,200; 50,100; 100)")
     parser.add_argument("--up", default="10,100,300,1000", help="growth: calls that are up beside others")
@@ -83,7 +87,8 @@ def _run(name: str, arguments: argparse.Namespace) -> int:
     result: dict[str, Any] = {"benchmark": name, "claim": claim.CLAIM, "machine": machine.describe()}
     with tempfile.TemporaryDirectory(prefix=f"trunkline-{name}-") as directory:
         environment = getattr(claim, "ENVIRONMENT", {})
-        with SystemUnderTest(Path(directory), environment) as sut, scraped(sut.server):
+        ports = RTP_PORTS if arguments.before is None else SHARED_RTP_PORTS
+        with SystemUnderTest(Path(directory), environment, rtp_ports=ports) as sut, scraped(sut.server):
             steps: list[dict[str, Any]] = claim.run(sut, arguments)
     result["steps"] = steps
     print(_table(claim.COLUMNS, steps))

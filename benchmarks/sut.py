@@ -22,6 +22,7 @@ __all__ = [
     "NUMBER",
     "QUIET_S",
     "RTP_PORTS",
+    "SHARED_RTP_PORTS",
     "SystemUnderTest",
     "bare_relay",
     "media_calls",
@@ -37,6 +38,8 @@ QUIET_S = 8.0
 """Silence of callers before an agent is measured: two windows of its prebuffer, after a gap before."""
 RTP_PORTS = 9_000
 """RTP ports of the server: enough for the largest step."""
+SHARED_RTP_PORTS = 6_000
+"""RTP ports of each of two servers: enough for 280 calls a second, since ports rest 4 s."""
 
 
 class SystemUnderTest:
@@ -50,7 +53,12 @@ class SystemUnderTest:
     """
 
     def __init__(
-        self, directory: Path, environment: Mapping[str, str] | None = None, *, rtp_ports: int = RTP_PORTS
+        self,
+        directory: Path,
+        environment: Mapping[str, str] | None = None,
+        *,
+        rtp_ports: int = RTP_PORTS,
+        checkout: Path | None = None,
     ) -> None:
         self.directory = directory
         self.uac_port, self.uas_port = free_port(), free_port()
@@ -65,6 +73,7 @@ class SystemUnderTest:
                 **(environment or {}),
             },
         )
+        self.server.checkout = checkout
         self.account = Account("", "")
         self.source_root = Path(__file__).resolve().parent.parent
 

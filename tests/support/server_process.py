@@ -70,11 +70,13 @@ class ServerProcess:
         http_port, sip_port: Its ports on 127.0.0.1; SIP by both UDP and TCP.
         tls_port: Its port for SIP over TLS on 127.0.0.1, when it has a certificate and key.
         process: The process, whose `pid` benchmarks measure.
+        checkout: Another checkout of the product, which runs by its own `.venv`; None for this one.
         forked: True to fork servers from a process that has imported everything, which starts them in a
             fraction of the time. Tests set it; benchmarks execute the server.
     """
 
     forked = False
+    checkout: Path | None = None
 
     def __init__(
         self,
@@ -169,13 +171,20 @@ class ServerProcess:
                 ["serve"], environment=self._environment, directory=self.data_dir, out=log
             )
         return subprocess.Popen(
-            [*self._prefix, sys.executable, "-m", "api", "serve"],
+            [*self._prefix, *self._program(), "serve"],
             env=self._environment,
             cwd=self.data_dir,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
         )
+
+    def _program(self) -> list[str]:
+        """Command of the program; sets the path of its modules."""
+        if self.checkout is None:
+            return [sys.executable, "-m", "api"]
+        self._environment["PYTHONPATH"] = str(self.checkout)
+        return [str(self.checkout / ".venv/bin/python"), "-m", "api"]
 
     @contextlib.contextmanager
     def starting(self) -> Iterator[None]:
@@ -222,16 +231,29 @@ class ServerProcess:
         Raises:
             ServerFailed: The command failed or printed no JSON object.
         """
-        ran = fork_server().run(arguments, environment=self._environment, directory=self.data_dir)
+        status, out, error = self._run(arguments)
         try:
-            printed = json.loads(ran.out)
+            printed = json.loads(out)
         except ValueError:
             printed = None
-        if ran.status != 0 or not isinstance(printed, dict):
-            raise ServerFailed(
-                f"trunkline {' '.join(arguments)} ended with {ran.status}:\n{ran.out}{ran.error}"
-            )
+        if status != 0 or not isinstance(printed, dict):
+            raise ServerFailed(f"trunkline {' '.join(arguments)} ended with {status}:\n{out}{error}")
         return printed
+
+    def _run(self, arguments: Sequence[str]) -> tuple[int, str, str]:
+        """Status, output and errors of `trunkline ARGUMENTS`."""
+        if self.checkout is not None:
+            ran = subprocess.run(
+                [*self._program(), *arguments],
+                env=self._environment,
+                cwd=self.data_dir,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            return ran.returncode, ran.stdout, ran.stderr
+        forked = fork_server().run(arguments, environment=self._environment, directory=self.data_dir)
+        return forked.status, forked.out, forked.error
 
     def request(self, method: str, path: str, api_key: str | None = None, body: Any = None) -> Reply:
         """Send one request to the REST API; error statuses are returned like any other."""

@@ -335,6 +335,14 @@ class Engine:
     def timers(self) -> int:
         """Number of running timers."""
 
+def construct_natively(cls: type, /) -> None:
+    """
+    Let a data class with slots be constructed without a call of its `__init__`.
+
+    A class whose `__init__` does more than to set its fields, and to call `__post_init__`, stays as it is.
+    Arguments that do not fit are left to `__init__`, which raises the error.
+    """
+
 def first(entries: list[Entry], key: str, /) -> str | None:
     """The value of the first entry of a key; None without one."""
 

@@ -45,6 +45,7 @@ from sip.message.native import wire
 from sip.message.parser import READER, parse_carefully
 from sip.message.responses import ACCEPT
 from sip.timers import Timer, TimerQueue
+from sip.values import constructed_natively
 
 if TYPE_CHECKING:
     from sip._wire import Found, Outputs
@@ -57,6 +58,7 @@ WAKE_SPACING_S = 0.02
 SIP_PORT = 5060
 
 
+@constructed_natively
 @dataclass(slots=True)
 class TraceRecord:
     """One message on the wire, with its monotonic time in seconds; derived fields are properties."""

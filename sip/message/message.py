@@ -21,6 +21,7 @@ from sip.message.grammar import WHITE_SPACE, is_call_id, is_token, parse_number,
 from sip.message.native import wire
 from sip.message.reasons import reason_phrase
 from sip.message.uri import SipUri
+from sip.values import constructed_natively
 
 T = TypeVar("T")
 Entry = tuple[str, str, str]
@@ -401,6 +402,7 @@ class _TypedFields:
         return [tag.lower() for tag in self.headers.get_all(name)]
 
 
+@constructed_natively
 @dataclass(slots=True)
 class Request(_TypedFields):
     """A SIP request. The method is case-sensitive; the body is opaque."""
@@ -411,6 +413,7 @@ class Request(_TypedFields):
     body: bytes = b""
 
 
+@constructed_natively
 @dataclass(slots=True)
 class Response(_TypedFields):
     """A SIP response; an empty reason is written as the default phrase of its status."""

@@ -15,6 +15,7 @@ from sip.errors import ParseError
 from sip.message.fields import NameAddr
 from sip.message.message import Entry, Headers, Message, Request, Response
 from sip.message.uri import SipUri
+from sip.values import constructed_natively
 
 _OF_OURS = frozenset(("via", "route", "from", "to", "call-id", "cseq", "session-id"))
 """Header fields that the CANCEL of an INVITE and the ACK of its refusal repeat (RFC 3261 9.1, 17.1.1.3)."""
@@ -32,6 +33,7 @@ class Kind(StrEnum):
     """Inbound, not answered."""
 
 
+@constructed_natively
 @dataclass(slots=True, eq=False)
 class Dialog:
     """

@@ -9,6 +9,7 @@
 #include "datagrams.hpp"
 #include "engine.hpp"
 #include "reader.hpp"
+#include "values.hpp"
 
 namespace nb = nanobind;
 using namespace trunkline::wire;
@@ -104,6 +105,7 @@ NB_MODULE(_wire, module) {
     trunkline::signalling::PythonSourceGuard::define(module);
     trunkline::signalling::DatagramReader::define(module);
     trunkline::signalling::PythonEngine::define(module);
+    module.def("construct_natively", &trunkline::bindings::construct_natively);
     // No names for their arguments, which are found by place: these are asked for every header field.
     module.def("first", &first_value);
     module.def("all_of", &all_values);

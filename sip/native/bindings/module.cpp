@@ -8,6 +8,7 @@
 
 #include "datagrams.hpp"
 #include "engine.hpp"
+#include "header_fields.hpp"
 #include "reader.hpp"
 #include "values.hpp"
 
@@ -21,41 +22,6 @@ std::string_view text_of(PyObject* text) {
     const char* const data = PyUnicode_AsUTF8AndSize(text, &size);
     if (data == nullptr) nb::raise_python_error();
     return {data, static_cast<std::size_t>(size)};
-}
-
-/// Calls `take` with the value of each entry of a key, until it returns false.
-template <class Take>
-void each_value(const nb::list& entries, const nb::str& key, Take take) {
-    const Py_ssize_t length = PyUnicode_GET_LENGTH(key.ptr());
-    for (nb::handle entry : entries) {
-        if (!PyTuple_Check(entry.ptr()) || PyTuple_GET_SIZE(entry.ptr()) != 3) {
-            throw nb::type_error("an entry is a tuple of key, name and value");
-        }
-        PyObject* const other = PyTuple_GET_ITEM(entry.ptr(), 0);
-        if (other != key.ptr()) {
-            if (!PyUnicode_Check(other) || PyUnicode_GET_LENGTH(other) != length) continue;
-            if (PyUnicode_Compare(other, key.ptr()) != 0) continue;
-        }
-        if (!take(nb::handle(PyTuple_GET_ITEM(entry.ptr(), 2)))) return;
-    }
-}
-
-nb::object first_value(const nb::list& entries, const nb::str& key) {
-    nb::object found = nb::none();
-    each_value(entries, key, [&found](nb::handle value) {
-        found = nb::borrow(value);
-        return false;
-    });
-    return found;
-}
-
-nb::list all_values(const nb::list& entries, const nb::str& key) {
-    nb::list found;
-    each_value(entries, key, [&found](nb::handle value) {
-        found.append(value);
-        return true;
-    });
-    return found;
 }
 
 /// Calls `take` with each piece of the header lines in turn.
@@ -106,8 +72,6 @@ NB_MODULE(_wire, module) {
     trunkline::signalling::DatagramReader::define(module);
     trunkline::signalling::PythonEngine::define(module);
     module.def("construct_natively", &trunkline::bindings::construct_natively);
-    // No names for their arguments, which are found by place: these are asked for every header field.
-    module.def("first", &first_value);
-    module.def("all_of", &all_values);
+    define_header_fields(module);
     module.def("write", &write_message, nb::arg("start"), nb::arg("entries"), nb::arg("body"));
 }

@@ -14,7 +14,6 @@ import pytest
 
 import media.values
 import sip.values
-from sip import _wire
 from sip.message.message import Headers
 from sip.values import constructed_natively
 
@@ -139,6 +138,11 @@ def test_the_first_and_all_values_of_a_key() -> None:
 
 @pytest.mark.parametrize("entry", [("to", "To"), ["to", "To", "b"], None])
 def test_entries_of_another_form_are_refused(entry: object) -> None:
-    for find in (_wire.first, _wire.all_of):
+    headers = Headers()
+    headers.entries.append(entry)  # type: ignore[arg-type]  # What no caller of Headers can make.
+    for use in (headers.first, headers.all_of, headers.get, headers.remove, Headers([("To", "b")]).copy_keys):
+        arguments = (headers, {"to"}) if use.__name__ == "copy_keys" else ("to",)
         with pytest.raises(TypeError):
-            find([entry], "to")  # type: ignore[list-item]  # What no caller of Headers can make.
+            use(*arguments)
+    with pytest.raises(TypeError):
+        headers.items()

@@ -4,7 +4,7 @@ The native part of SIP: plain messages, their transactions, and datagrams.
 Nothing here knows errors of messages: what is not plain is left to Python.
 """
 
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any, Self, TypeVar
 
 from sip.message.fields import CSeq, NameAddr, Via
@@ -408,6 +408,14 @@ class HeaderFields:
     def extend(self, fields: Iterable[tuple[str, str]], /) -> None:
         """Append fields in order; raises as `add`."""
 
+    def add_custom(self, fields: Iterable[tuple[str, str]], /) -> None:
+        """
+        Add the header fields of an application; its Allow, Content-Type, Server and User-Agent replace ours.
+
+        Raises:
+            InvalidValue: A field is malformed, or set by the session only.
+        """
+
     def set(self, name: str, value: str, /) -> None:
         """Replace all fields of a name by one, in the place of the first; raises as `add`."""
 
@@ -425,7 +433,7 @@ class HeaderFields:
 
 def set_header_rules(
     names: dict[str, tuple[str, str]],
-    lists: Set[str],
+    keys: Mapping[str, Set[str]],
     helpers: dict[str, Callable[..., object]],
     attributes: dict[str, tuple[str, Callable[[Any, str], object]]],
     /,
@@ -433,8 +441,9 @@ def set_header_rules(
     """
     Tell `HeaderFields` what `sip.message.message` knows, once.
 
-    `names` is its `KNOWN_NAMES`; `lists` are the keys of fields whose value is a list. `helpers` splits such
-    a value ("list"), refuses text that has no bytes ("encodable") and is the error of malformed fields
+    `names` is its `KNOWN_NAMES`; `keys` are those of fields whose value is a list ("list"), that only the
+    session sets ("owned") and that an application may replace ("replaceable"). `helpers` splits a list
+    ("list"), refuses text that has no bytes ("encodable") and is the error of malformed fields
     ("error"). `attributes` has the key of each field that is an attribute, and what reads it.
     """
 

@@ -139,22 +139,6 @@ class Headers(wire.HeaderFields):
         shown = [(name, "***" if key in _CREDENTIALS else value) for key, name, value in self.entries]
         return f"Headers({shown!r})"
 
-    def add_custom(self, fields: Iterable[tuple[str, str]]) -> None:
-        """
-        Add the header fields of an application; its Allow, Content-Type, Server and User-Agent replace ours.
-
-        Raises:
-            InvalidValue: A field is malformed, or set by the session only.
-        """
-        for name, value in fields:
-            key = identify(name)[0]
-            if key in _OWNED:
-                raise InvalidValue(f"The session itself sets the header field {name}")
-            if key in _REPLACEABLE:
-                self.set(name, value)
-            else:
-                self.add(name, value)
-
     def stamp_via(self, host: str, port: int) -> None:
         """Add the source address of a request to its top Via; see `Via.with_source`."""
         via = self.via
@@ -390,12 +374,13 @@ _ATTRIBUTES: dict[str, tuple[str, Callable[[Headers, str], Any]]] = {
     "cseq": ("cseq", _cseq),
 }
 """Typed views that are attributes: the key of their field, and its parser."""
-wire.set_header_rules(
-    KNOWN_NAMES,
-    _LISTS,
-    {"list": split_list, "encodable": check_encodable, "error": InvalidValue},
-    _ATTRIBUTES,
-)
+_KEYS = {"list": _LISTS, "owned": _OWNED, "replaceable": _REPLACEABLE}
+_HELPERS: dict[str, Callable[..., object]] = {
+    "list": split_list,
+    "encodable": check_encodable,
+    "error": InvalidValue,
+}
+wire.set_header_rules(KNOWN_NAMES, _KEYS, _HELPERS, _ATTRIBUTES)
 
 
 def _max_forwards(headers: Headers, key: str) -> int | None:

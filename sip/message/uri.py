@@ -115,7 +115,7 @@ class SipUri:
 
     def param(self, name: str) -> str | None:
         """Return the value of a parameter; "" without a value, None when absent."""
-        return find_param(self.params, name.lower())
+        return find_param(self.params, name.lower()) if self.params else None
 
     def with_(self, **changes: Any) -> SipUri:
         """Return a copy with changed fields."""

@@ -203,7 +203,9 @@ class Dialog:
         if method in _TARGET_REFRESH:
             entries.append(("contact", "Contact", self.local_contact))
         request = Request(method, uri, Headers.from_entries(entries), body)
-        request.headers.extend(headers)
+        request.headers.call_id = self.call_id
+        if headers:
+            request.headers.extend(headers)
         if body and content_type:
             entries.append(("content-type", "Content-Type", content_type))
         return request
@@ -240,6 +242,8 @@ def _routes_of(message: Message) -> tuple[str, ...]:
 
     Source: RFC 3261 12.1.1, 16.12.
     """
+    if message.headers.first("record-route") is None:
+        return ()
     return tuple(message.headers.get_all("Record-Route")) if message.record_routes else ()
 
 

@@ -17,6 +17,8 @@ namespace {
 struct Rules {
     /// `KNOWN_NAMES`, and the keys of fields whose value is a list.
     nb::object names, lists;
+    /// Keys of fields that only the session sets, and of those of ours that an application may replace.
+    nb::object owned_keys, replaceable;
     nb::object split_list, check_encodable, invalid_value;
     PyTypeObject* base = nullptr;
     /// What reads each attribute, and the key of its field.
@@ -240,12 +242,16 @@ nb::object add(HeaderFields& fields, nb::handle name, nb::handle value) {
     return nb::none();
 }
 
+std::pair<nb::object, nb::object> pair_of(nb::handle field) {
+    const nb::object pair = owned(PySequence_Tuple(field.ptr()));
+    if (PyTuple_GET_SIZE(pair.ptr()) != 2) refuse(PyExc_ValueError, "a field is a pair of name and value");
+    return {nb::borrow(PyTuple_GET_ITEM(pair.ptr(), 0)), nb::borrow(PyTuple_GET_ITEM(pair.ptr(), 1))};
+}
+
 nb::object extend(HeaderFields& fields, nb::handle added) {
     for (nb::handle field : added) {
-        const nb::object pair = owned(PySequence_Tuple(field.ptr()));
-        if (PyTuple_GET_SIZE(pair.ptr()) != 2)
-            refuse(PyExc_ValueError, "a field is a pair of name and value");
-        add(fields, PyTuple_GET_ITEM(pair.ptr(), 0), PyTuple_GET_ITEM(pair.ptr(), 1));
+        const auto [name, value] = pair_of(field);
+        add(fields, name, value);
     }
     return nb::none();
 }
@@ -260,6 +266,20 @@ nb::object set(HeaderFields& fields, nb::handle name, nb::handle value) {
     } else {
         entries.replace(place, std::move(entry));
         entries.remove(key.ptr(), place + 1);
+    }
+    return nb::none();
+}
+
+nb::object add_custom(HeaderFields& fields, nb::handle added) {
+    for (nb::handle field : added) {
+        const auto [name, value] = pair_of(field);
+        const nb::object key = identify(name).key;
+        if (is_in(rules().owned_keys, key)) {
+            PyErr_Format(rules().invalid_value.ptr(), "The session itself sets the header field %U",
+                         name.ptr());
+            nb::raise_python_error();
+        }
+        is_in(rules().replaceable, key) ? set(fields, name, value) : add(fields, name, value);
     }
     return nb::none();
 }
@@ -433,6 +453,7 @@ PyMethodDef methods[] = {
     {"typed", as_method(with_two<typed>), METH_FASTCALL, nullptr},
     {"add", as_method(with_two<add>), METH_FASTCALL, nullptr},
     {"extend", with_one<extend>, METH_O, nullptr},
+    {"add_custom", with_one<add_custom>, METH_O, nullptr},
     {"set", as_method(with_two<set>), METH_FASTCALL, nullptr},
     {"push_via", with_one<push_via>, METH_O, nullptr},
     {"remove", with_one<remove>, METH_O, nullptr},
@@ -457,11 +478,13 @@ PyGetSetDef* attributes() {
     return all.data();
 }
 
-void set_header_rules(const nb::dict& names, const nb::object& lists, const nb::dict& helpers,
+void set_header_rules(const nb::dict& names, const nb::dict& keys, const nb::dict& helpers,
                       const nb::dict& attributes_by_name) {
     Rules& all = rules();
     all.names = names;
-    all.lists = lists;
+    all.lists = keys["list"];
+    all.owned_keys = keys["owned"];
+    all.replaceable = keys["replaceable"];
     all.split_list = helpers["list"];
     all.check_encodable = helpers["encodable"];
     all.invalid_value = helpers["error"];

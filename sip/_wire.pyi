@@ -447,12 +447,30 @@ def set_header_rules(
     ("error"). `attributes` has the key of each field that is an attribute, and what reads it.
     """
 
-def write(start: str, entries: list[Entry], body: bytes) -> bytes:
+class UriText:
+    """Base of `SipUri`, whose ``str`` is what is written."""
+
+class AddressText:
+    """Base of `NameAddr`, whose ``str`` is what is written."""
+
+def set_address_classes(uri: type, address: type, /) -> None:
+    """Tell what `SipUri` and `NameAddr` are, once."""
+
+def set_message_classes(request: type, response: type, helpers: dict[str, Callable[..., object]], /) -> None:
+    """
+    Tell what `Request` and `Response` are, once.
+
+    `helpers` has the default phrase of a status ("reason"), refuses text that has no bytes ("encodable") and
+    is the error of malformed parts ("error").
+    """
+
+def write(message: Message, /) -> bytes:
     """
     A message of its start line, its header lines (but Content-Length, which is made here) and its body.
 
     Raises:
-        UnicodeEncodeError: The text keeps bytes that are not UTF-8; `write_in_python` writes those.
+        InvalidValue: The method is not a token, or status or reason does not fit a status line.
+        UnicodeEncodeError: A part has a surrogate that stands for no byte.
     """
 
 def send_datagram(socket: int, data: bytes, host: str, port: int) -> int:

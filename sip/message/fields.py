@@ -22,11 +22,11 @@ from sip.message.grammar import (
     is_token,
     parse_number,
     parse_params,
-    quote,
     split_verbatim,
     unquote,
     without_controls,
 )
+from sip.message.native import wire
 from sip.message.uri import SipUri, is_host
 from sip.values import frozen
 
@@ -50,7 +50,7 @@ _CSEQ = re.compile(r"([0-9]{1,20})[ \t]+([A-Za-z0-9\-.!%*_+`'~]+)")
 
 
 @frozen
-class NameAddr:
+class NameAddr(wire.AddressText):
     """
     An address with its display name and header parameters, as in From, To and Contact.
 
@@ -97,10 +97,8 @@ class NameAddr:
         params = [param for param in self.params if param[0] != "tag"] if self.params else ()
         return NameAddr(self.display_name, self.uri, (*params, ("tag", tag)))
 
-    def __str__(self) -> str:
-        name = quote(self.display_name) + " " if self.display_name else ""
-        text = f"{name}<{self.uri}>"
-        return text + format_params(self.params) if self.params else text
+
+wire.set_address_classes(SipUri, NameAddr)
 
 
 @frozen

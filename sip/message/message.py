@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from sip.errors import InvalidValue, ParseError
 from sip.message.encoding import to_bytes
 from sip.message.fields import CSeq, NameAddr, Via, stamp_via
-from sip.message.grammar import is_call_id, is_token, parse_number, split_list
+from sip.message.grammar import is_call_id, parse_number, split_list
 from sip.message.native import wire
 from sip.message.reasons import reason_phrase
 from sip.message.uri import SipUri
@@ -294,39 +294,17 @@ def serialise(message: Message) -> bytes:
     Raises:
         InvalidValue: The method is not a token, or status or reason does not
             fit a status line. Header fields were checked when added.
+        UnicodeEncodeError: A part has a surrogate that stands for no byte.
     """
-    entries = message.headers.entries
-    start = _request_line(message) if isinstance(message, Request) else _status_line(message)
-    try:
-        return wire.write(start, entries, message.body)
-    except UnicodeEncodeError:  # Bytes that are not UTF-8, which the native module leaves to Python.
-        return write_in_python(start, entries, message.body)
+    return wire.write(message)
 
 
-def write_in_python(start: str, entries: list[Entry], body: bytes) -> bytes:
-    """Write a message as `sip._wire.write` does, with any bytes."""
-    lines = [f"{name}: {value}\r\n" for key, name, value in entries if key != "content-length"]
-    return to_bytes(f"{start}\r\n{''.join(lines)}Content-Length: {len(body)}\r\n\r\n") + body
-
-
-_USUAL_METHODS = frozenset(("INVITE", "ACK", "BYE", "CANCEL", "OPTIONS", "UPDATE", "PRACK", "INFO"))
-
-
-def _request_line(request: Request) -> str:
-    if request.method not in _USUAL_METHODS and not is_token(request.method):
-        raise InvalidValue("A method must be a token")
-    return f"{request.method} {request.uri} SIP/2.0"
-
-
-def _status_line(response: Response) -> str:
-    reason = response.reason or reason_phrase(response.status)
-    if not 100 <= response.status <= 699:
-        raise InvalidValue("A status code must be between 100 and 699")
-    if "\r" in reason or "\n" in reason:
-        raise InvalidValue("A reason phrase must not hold a line end")
-    if not reason.isascii():
-        check_encodable(reason)
-    return f"SIP/2.0 {response.status} {reason}"
+_WRITING: dict[str, Callable[..., object]] = {
+    "reason": reason_phrase,
+    "encodable": check_encodable,
+    "error": InvalidValue,
+}
+wire.set_message_classes(Request, Response, _WRITING)
 
 
 def _required(headers: Headers, key: str) -> str:

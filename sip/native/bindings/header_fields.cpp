@@ -2,7 +2,6 @@
 
 #include <structmember.h>
 
-#include <exception>
 #include <optional>
 #include <utility>
 
@@ -31,16 +30,6 @@ Rules& rules() {
 }
 
 constexpr std::array<const char*, attribute_count> attribute_names{"via", "from_", "to", "call_id", "cseq"};
-
-[[noreturn]] void refuse(nb::handle error, const char* text) {
-    PyErr_SetString(error.ptr(), text);
-    nb::raise_python_error();
-}
-
-nb::object owned(PyObject* made) {
-    if (made == nullptr) nb::raise_python_error();
-    return nb::steal(made);
-}
 
 nb::handle text_of(nb::handle value) {
     if (!PyUnicode_Check(value.ptr())) refuse(PyExc_TypeError, "names and values of header fields are text");
@@ -327,19 +316,6 @@ nb::object copy(HeaderFields& fields) {
 
 // The class.
 
-/// Runs `function`; an error of it becomes that of Python.
-template <class Function>
-PyObject* guarded(Function function) {
-    try {
-        return function().release().ptr();
-    } catch (nb::python_error& error) {
-        error.restore();
-    } catch (const std::exception& error) {
-        PyErr_SetString(PyExc_RuntimeError, error.what());
-    }
-    return nullptr;
-}
-
 template <nb::object (*method)(HeaderFields&)>
 PyObject* with_none(PyObject* self, PyObject*) {
     return guarded([self] { return method(of(self)); });
@@ -502,6 +478,12 @@ nb::object make_header_fields(nb::handle type, nb::object entries, nb::object vi
     of(made.ptr()).entries = entries.release().ptr();
     of(made.ptr()).views = views.release().ptr();
     return made;
+}
+
+nb::list entries_of(nb::handle headers) {
+    if (!PyObject_TypeCheck(headers.ptr(), rules().base))
+        refuse(PyExc_TypeError, "header fields are an instance of Headers");
+    return nb::borrow<nb::list>(of(headers.ptr()).entries);
 }
 
 void define_header_fields(nb::module_& module) {

@@ -28,6 +28,9 @@ struct HeaderFields {
 /// A new instance of `type`, which is the class or one below it, of entries and views that were checked.
 nb::object make_header_fields(nb::handle type, nb::object entries, nb::object views);
 
+/// The entries of an instance; throws a TypeError of Python for any other object.
+nb::list entries_of(nb::handle headers);
+
 /// Adds the class, and the functions that belong to it, to the module.
 void define_header_fields(nb::module_& module);
 

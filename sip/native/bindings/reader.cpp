@@ -18,8 +18,9 @@ std::string_view view_of(nb::handle text) {
 /// A tuple of text, of which the collector need know nothing.
 template <class... Values>
 nb::object text_tuple(const Values&... values) {
-    nb::object made = nb::steal(PyTuple_Pack(sizeof...(values), values.ptr()...));
-    if (!made.is_valid()) nb::raise_python_error();
+    nb::object made = owned(PyTuple_New(sizeof...(values)));
+    Py_ssize_t place = 0;
+    (PyTuple_SET_ITEM(made.ptr(), place++, Py_NewRef(values.ptr())), ...);
     PyObject_GC_UnTrack(made.ptr());
     return made;
 }

@@ -20,7 +20,7 @@ PYTHON_SOURCES := sip media callcontrol api fixtures tests benchmarks fuzz examp
 NATIVE_PARTS := media sip
 # What the product imports; fixtures has the sandbox carrier.
 PRODUCT := sip media callcontrol api fixtures
-NATIVE_SOURCES = $(shell find $(NATIVE_PARTS:%=%/native) cmake/fuzz -name '*.cpp' -o -name '*.hpp' -o -name '*.h')
+NATIVE_SOURCES = $(shell find $(NATIVE_PARTS:%=%/native) cmake/fuzz cmake/bindings -name '*.cpp' -o -name '*.hpp' -o -name '*.h')
 # What the native modules are built from, and nothing else: a change here, and only here, builds them again.
 BUILD_INPUTS := pyproject.toml CMakeLists.txt cmake/trunkline.cmake $(shell find $(NATIVE_PARTS:%=%/native) -type f \( -name '*.cpp' -o -name '*.hpp' -o -name '*.h' -o -name CMakeLists.txt \) -not -path '*/tests/*' -not -path '*/fuzz/*' 2>/dev/null)
 

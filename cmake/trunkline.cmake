@@ -78,13 +78,16 @@ function(trunkline_fuzz_targets library)
   endforeach()
 endfunction()
 
-# The Python module `name` of the sources in `bindings`, installed into the package `package`.
+# The Python module `name` of the sources in `bindings` and of those that all modules share, installed into the
+# package `package`.
+set(TRUNKLINE_BINDINGS_FOLDER ${CMAKE_CURRENT_LIST_DIR}/bindings)
 macro(trunkline_python_module name package)
   find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
   execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir
                   OUTPUT_STRIP_TRAILING_WHITESPACE OUTPUT_VARIABLE nanobind_ROOT)
   find_package(nanobind CONFIG REQUIRED)
-  file(GLOB binding_sources CONFIGURE_DEPENDS bindings/*.cpp)
+  file(GLOB binding_sources CONFIGURE_DEPENDS bindings/*.cpp ${TRUNKLINE_BINDINGS_FOLDER}/*.cpp)
   nanobind_add_module(${name} NB_STATIC ${binding_sources})
+  target_include_directories(${name} PRIVATE ${TRUNKLINE_BINDINGS_FOLDER})
   install(TARGETS ${name} LIBRARY DESTINATION ${package})
 endmacro()

@@ -11,6 +11,9 @@ from typing import TypedDict
 def srtp_ready() -> bool:
     """Return True if the engine has SRTP; initialises the library on the first call."""
 
+def construct_natively(cls: type, /) -> None:
+    """Let a data class with slots be constructed without a call of its `__init__`; as in `sip._wire`."""
+
 class EngineFigures(TypedDict):
     streams: int
     ports_in_use: int

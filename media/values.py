@@ -3,15 +3,25 @@
 from dataclasses import dataclass, field
 from typing import TypeVar, dataclass_transform
 
+try:
+    from media._engine import construct_natively
+except ImportError:  # Administrative commands work beside a server that is installed elsewhere.
+
+    def construct_natively(cls: type, /) -> None:
+        """Leave a class as it is."""
+
+
 T = TypeVar("T")
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(cls: type[T]) -> type[T]:
     """
-    Make a class as ``dataclass(frozen=True, slots=True)`` does, whose constructor costs a quarter.
+    Make a class as ``dataclass(frozen=True, slots=True)`` does, constructed natively.
 
-    Only the type checker rejects a change. A frozen dataclass sets each field by a call of
-    ``object.__setattr__``, and a call of one telephone makes hundreds.
+    Only the type checker rejects a change. A generated ``__init__`` costs three times as much, and a call of
+    one telephone makes hundreds of values.
     """
-    return dataclass(slots=True, unsafe_hash=True)(cls)
+    made = dataclass(slots=True, unsafe_hash=True)(cls)
+    construct_natively(made)
+    return made

@@ -4,12 +4,16 @@ The native part of SIP: plain messages, their transactions, and datagrams.
 Nothing here knows errors of messages: what is not plain is left to Python.
 """
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterable, Mapping, Set
+from typing import Any, Self, TypeVar
 
+from sip.message.fields import CSeq, NameAddr, Via
 from sip.message.message import Entry, Message
 from sip.message.parser import Limits
 from sip.protection.rate_limits import ProtectionSettings
 from sip.timers import Timers
+
+T = TypeVar("T")
 
 class Reader:
     """Makes messages of bytes."""
@@ -335,18 +339,138 @@ class Engine:
     def timers(self) -> int:
         """Number of running timers."""
 
-def first(entries: list[Entry], key: str, /) -> str | None:
-    """The value of the first entry of a key; None without one."""
+def construct_natively(cls: type, /) -> None:
+    """
+    Let a data class with slots be constructed without a call of its `__init__`.
 
-def all_of(entries: list[Entry], key: str, /) -> list[str]:
-    """The values of all entries of a key, in order."""
+    A class whose `__init__` does more than to set its fields, and to call `__post_init__`, stays as it is.
+    Arguments that do not fit are left to `__init__`, which raises the error.
+    """
 
-def write(start: str, entries: list[Entry], body: bytes) -> bytes:
+class HeaderFields:
+    """
+    Header fields in order; the base of `sip.message.message.Headers`, which says what they are.
+
+    The top Via, From, To, Call-ID and CSeq are attributes, read when they are first asked for.
+    """
+
+    via: Via
+    from_: NameAddr
+    to: NameAddr
+    call_id: str
+    cseq: CSeq
+
+    def __init__(self, fields: Iterable[tuple[str, str]] = ()) -> None: ...
+    @classmethod
+    def from_entries(cls, entries: list[Entry], /) -> Self:
+        """Build from checked entries."""
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Key, name as written and value of each; changing the list bypasses checks and cached views."""
+
+    @property
+    def views(self) -> dict[str, Any]:
+        """Cached typed views by key; written by this class only."""
+
+    def get(self, name: str, /) -> str | None:
+        """Return the value of the first field of a name, as written."""
+
+    def get_all(self, name: str, /) -> list[str]:
+        """Return all values of a name in order, with comma-separated lists split."""
+
+    def first(self, key: str, /) -> str | None:
+        """As `get`, for a key: a name in lower-case long form."""
+
+    def all_of(self, key: str, /) -> list[str]:
+        """Return all values of a key, as written."""
+
+    def items(self) -> list[tuple[str, str]]:
+        """Return name as written and value of each, in order."""
+
+    def typed(self, key: str, parse: Callable[[Self, str], T], /) -> T:
+        """
+        Return ``parse(self, key)``, cached until the field changes.
+
+        A field has one typed view: always pass the same ``parse`` for a key.
+        """
+
+    def __contains__(self, name: str) -> bool: ...
+    def add(self, name: str, value: str, /) -> None:
+        """
+        Append a field.
+
+        Raises:
+            InvalidValue: The name is not a token, or the value holds a line
+                end or cannot be encoded.
+        """
+
+    def extend(self, fields: Iterable[tuple[str, str]], /) -> None:
+        """Append fields in order; raises as `add`."""
+
+    def add_custom(self, fields: Iterable[tuple[str, str]], /) -> None:
+        """
+        Add the header fields of an application; its Allow, Content-Type, Server and User-Agent replace ours.
+
+        Raises:
+            InvalidValue: A field is malformed, or set by the session only.
+        """
+
+    def set(self, name: str, value: str, /) -> None:
+        """Replace all fields of a name by one, in the place of the first; raises as `add`."""
+
+    def push_via(self, value: str, /) -> None:
+        """Insert our Via before all other fields; its value is not checked."""
+
+    def remove(self, name: str, /) -> None:
+        """Remove all fields of a name, if any."""
+
+    def copy_keys(self, other: HeaderFields, keys: Set[str], /) -> None:
+        """Append the fields of these keys from another message, in its order."""
+
+    def copy(self) -> Self:
+        """Return an independent copy."""
+
+def set_header_rules(
+    names: dict[str, tuple[str, str]],
+    keys: Mapping[str, Set[str]],
+    helpers: dict[str, Callable[..., object]],
+    attributes: dict[str, tuple[str, Callable[[Any, str], object]]],
+    /,
+) -> None:
+    """
+    Tell `HeaderFields` what `sip.message.message` knows, once.
+
+    `names` is its `KNOWN_NAMES`; `keys` are those of fields whose value is a list ("list"), that only the
+    session sets ("owned") and that an application may replace ("replaceable"). `helpers` splits a list
+    ("list"), refuses text that has no bytes ("encodable") and is the error of malformed fields
+    ("error"). `attributes` has the key of each field that is an attribute, and what reads it.
+    """
+
+class UriText:
+    """Base of `SipUri`, whose ``str`` is what is written."""
+
+class AddressText:
+    """Base of `NameAddr`, whose ``str`` is what is written."""
+
+def set_address_classes(uri: type, address: type, /) -> None:
+    """Tell what `SipUri` and `NameAddr` are, once."""
+
+def set_message_classes(request: type, response: type, helpers: dict[str, Callable[..., object]], /) -> None:
+    """
+    Tell what `Request` and `Response` are, once.
+
+    `helpers` has the default phrase of a status ("reason"), refuses text that has no bytes ("encodable") and
+    is the error of malformed parts ("error").
+    """
+
+def write(message: Message, /) -> bytes:
     """
     A message of its start line, its header lines (but Content-Length, which is made here) and its body.
 
     Raises:
-        UnicodeEncodeError: The text keeps bytes that are not UTF-8; `write_in_python` writes those.
+        InvalidValue: The method is not a token, or status or reason does not fit a status line.
+        UnicodeEncodeError: A part has a surrogate that stands for no byte.
     """
 
 def send_datagram(socket: int, data: bytes, host: str, port: int) -> int:

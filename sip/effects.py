@@ -7,9 +7,10 @@ effects in order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, Any
+
+from sip.values import frozen
 
 if TYPE_CHECKING:
     from sip.events import SessionEvent
@@ -59,14 +60,14 @@ class Effect:
     __slots__ = ()
 
 
-@dataclass(slots=True)
+@frozen
 class Send(Effect):
     """Send these bytes to the peer of the transaction."""
 
     data: bytes
 
 
-@dataclass(slots=True)
+@frozen
 class Arm(Effect):
     """Feed `event` back after `delay_s`; replaces a running timer of that event."""
 
@@ -74,21 +75,21 @@ class Arm(Effect):
     delay_s: float
 
 
-@dataclass(slots=True)
+@frozen
 class Disarm(Effect):
     """Cancel the timer of `event`; no-op when it is not running."""
 
     event: int
 
 
-@dataclass(slots=True)
+@frozen
 class Deliver(Effect):
     """Pass a message to the transaction user."""
 
     message: Message
 
 
-@dataclass(slots=True)
+@frozen
 class Fail(Effect):
     """Notify the transaction user that no final response will come."""
 
@@ -101,7 +102,7 @@ class Done(Effect):
     __slots__ = ()
 
 
-@dataclass(slots=True)
+@frozen
 class StartRequest(Effect):
     """
     Send a request in its own client transaction; its outcome is fed back under `purpose`.
@@ -114,7 +115,7 @@ class StartRequest(Effect):
     next_hop: SipUri | None
 
 
-@dataclass(slots=True)
+@frozen
 class SendAck(Effect):
     """Send the ACK of a 2xx, which belongs to no transaction (RFC 3261 13.2.2.4)."""
 
@@ -122,7 +123,7 @@ class SendAck(Effect):
     next_hop: SipUri
 
 
-@dataclass(slots=True)
+@frozen
 class CancelInvite(Effect):
     """Cancel the INVITE or re-INVITE sent last under `purpose`; `reason` is the Reason of the CANCEL."""
 
@@ -131,7 +132,7 @@ class CancelInvite(Effect):
     reason: str | None = None
 
 
-@dataclass(slots=True)
+@frozen
 class Respond(Effect):
     """Send a response in a server transaction, which is opaque to the machines."""
 
@@ -139,7 +140,7 @@ class Respond(Effect):
     response: Response
 
 
-@dataclass(slots=True)
+@frozen
 class Notify(Effect):
     """Report an event to the session's owner."""
 

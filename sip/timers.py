@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf
 
+from sip.values import constructed_natively
+
 
 @dataclass(frozen=True, slots=True)
 class Timers:
@@ -46,6 +48,7 @@ class Repetition:
         return self.delay_s, False
 
 
+@constructed_natively
 @dataclass(slots=True, eq=False)
 class Timer:
     """One armed timer; its callback is None once it has fired or was disarmed."""

@@ -14,6 +14,7 @@ from sip.message.message import Request
 from sip.message.parser import Limits
 from sip.protection.rate_limits import FRONT_HEADER
 from sip.session.model import SessionSettings
+from sip.values import constructed_natively
 
 
 class ScreenVerdict(Enum):
@@ -28,6 +29,7 @@ class ScreenVerdict(Enum):
     """Answer 401 until the request proves a password."""
 
 
+@constructed_natively
 @dataclass(frozen=True, slots=True)
 class Source:
     """Source of a request; `names` are those of a verified client certificate."""
@@ -57,6 +59,7 @@ class Source:
         return cls(host, port, address.partition(":")[0].strip().lower(), frozenset(filter(None, names)))
 
 
+@constructed_natively
 @dataclass(frozen=True, slots=True)
 class Screened:
     """

@@ -5,7 +5,6 @@ import os
 import random
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -45,6 +44,7 @@ from sip.message.native import wire
 from sip.message.parser import READER, parse_carefully
 from sip.message.responses import ACCEPT
 from sip.timers import Timer, TimerQueue
+from sip.values import frozen
 
 if TYPE_CHECKING:
     from sip._wire import Found, Outputs
@@ -57,7 +57,7 @@ WAKE_SPACING_S = 0.02
 SIP_PORT = 5060
 
 
-@dataclass(slots=True)
+@frozen
 class TraceRecord:
     """One message on the wire, with its monotonic time in seconds; derived fields are properties."""
 

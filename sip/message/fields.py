@@ -7,7 +7,7 @@ Source: RFC 3261 20.10, 20.16, 20.42, 25.1.
 from __future__ import annotations
 
 import re
-from dataclasses import field, replace
+from dataclasses import field
 from functools import lru_cache
 from typing import Literal
 
@@ -22,11 +22,11 @@ from sip.message.grammar import (
     is_token,
     parse_number,
     parse_params,
-    quote,
     split_verbatim,
     unquote,
     without_controls,
 )
+from sip.message.native import wire
 from sip.message.uri import SipUri, is_host
 from sip.values import frozen
 
@@ -50,7 +50,7 @@ _CSEQ = re.compile(r"([0-9]{1,20})[ \t]+([A-Za-z0-9\-.!%*_+`'~]+)")
 
 
 @frozen
-class NameAddr:
+class NameAddr(wire.AddressText):
     """
     An address with its display name and header parameters, as in From, To and Contact.
 
@@ -69,10 +69,11 @@ class NameAddr:
     """The tag, None when there is none."""
 
     def __post_init__(self) -> None:
+        tag = None
         if self.params:
             check_params(self.params)
-        tags = [value or "" for name, value in self.params if name == "tag"]
-        object.__setattr__(self, "tag", tags[0] if tags else None)
+            tag = find_param(self.params, "tag")
+        object.__setattr__(self, "tag", tag)
 
     @classmethod
     def parse(cls, text: str) -> NameAddr:
@@ -93,13 +94,11 @@ class NameAddr:
 
     def with_tag(self, tag: str) -> NameAddr:
         """Return a copy with this tag."""
-        params = tuple([param for param in self.params if param[0] != "tag"])
-        return replace(self, params=(*params, ("tag", tag)))
+        params = [param for param in self.params if param[0] != "tag"] if self.params else ()
+        return NameAddr(self.display_name, self.uri, (*params, ("tag", tag)))
 
-    def __str__(self) -> str:
-        name = quote(self.display_name) + " " if self.display_name else ""
-        text = f"{name}<{self.uri}>"
-        return text + format_params(self.params) if self.params else text
+
+wire.set_address_classes(SipUri, NameAddr)
 
 
 @frozen

@@ -8,8 +8,7 @@ Source: RFC 3261 7, 8.2.6, 20.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -17,10 +16,11 @@ from typing import Any, TypeVar
 from sip.errors import InvalidValue, ParseError
 from sip.message.encoding import to_bytes
 from sip.message.fields import CSeq, NameAddr, Via, stamp_via
-from sip.message.grammar import WHITE_SPACE, is_call_id, is_token, parse_number, split_list
+from sip.message.grammar import is_call_id, parse_number, split_list
 from sip.message.native import wire
 from sip.message.reasons import reason_phrase
 from sip.message.uri import SipUri
+from sip.values import constructed_natively
 
 T = TypeVar("T")
 Entry = tuple[str, str, str]
@@ -107,7 +107,7 @@ def identify(name: str) -> tuple[str, str]:
     return known
 
 
-class Headers:
+class Headers(wire.HeaderFields):
     """
     Header fields in order.
 
@@ -118,85 +118,11 @@ class Headers:
     top Via, From, To, Call-ID and CSeq.
     """
 
-    __slots__ = ("call_id", "cseq", "entries", "from_", "to", "via", "views")
-
-    via: Via
-    from_: NameAddr
-    to: NameAddr
-    call_id: str
-    cseq: CSeq
-
-    def __init__(self, fields: Iterable[tuple[str, str]] = ()) -> None:
-        self.entries: list[Entry] = []
-        """Key, name as written and value of each; changing the list bypasses checks and cached views."""
-        self.views: dict[str, Any] = {}
-        """Cached typed views by key; written by this class only."""
-        self.extend(fields)
-
-    @classmethod
-    def from_entries(cls, entries: list[Entry]) -> Headers:
-        """Build from checked entries."""
-        headers = cls.__new__(cls)
-        headers.entries = entries
-        headers.views = {}
-        return headers
-
-    def __getattr__(self, name: str) -> Any:
-        """Parse an attribute that has not been read since its field changed."""
-        known = _ATTRIBUTES.get(name)
-        if known is None:
-            raise AttributeError(name)
-        key, parse = known
-        value = parse(self, key)
-        setattr(self, name, value)
-        return value
-
-    # Reading.
-
-    def get(self, name: str) -> str | None:
-        """Return the value of the first field of a name, as written."""
-        return self.first(identify(name)[0])
-
-    def get_all(self, name: str) -> list[str]:
-        """Return all values of a name in order, with comma-separated lists split."""
-        key = identify(name)[0]
-        values = self.all_of(key)
-        if key not in _LISTS:
-            return values
-        if len(values) == 1 and "," not in values[0]:
-            return [element] if (element := values[0].strip(WHITE_SPACE)) else []
-        return [element for value in values for element in split_list(value)]
-
-    def typed(self, key: str, parse: Callable[[Headers, str], T]) -> T:
-        """
-        Return ``parse(self, key)``, cached until the field changes.
-
-        ``key`` is the field's lower-case long name and is not normalised. A
-        field has one typed view: always pass the same ``parse`` for a key.
-        """
-        value: T | None = self.views.get(key)
-        if value is None:
-            value = self.views[key] = parse(self, key)
-        return value
-
-    def first(self, key: str) -> str | None:
-        """As `get`, for a key in lower-case long form: the fast path of the typed views."""
-        return wire.first(self.entries, key)
-
-    def all_of(self, key: str) -> list[str]:
-        """Return all values of a key, as written."""
-        return wire.all_of(self.entries, key)
+    __slots__ = ()
 
     def count(self, key: str) -> int:
         """Return the number of entries of a key."""
         return sum([entry[0] == key for entry in self.entries])
-
-    def items(self) -> Iterator[tuple[str, str]]:
-        """Iterate over (name as written, value) in order, one pair per entry."""
-        return ((name, value) for _, name, value in self.entries)
-
-    def __contains__(self, name: str) -> bool:
-        return self.get(name) is not None
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Headers):
@@ -213,108 +139,17 @@ class Headers:
         shown = [(name, "***" if key in _CREDENTIALS else value) for key, name, value in self.entries]
         return f"Headers({shown!r})"
 
-    # Changing.
-
-    def add(self, name: str, value: str) -> None:
-        """
-        Append a field.
-
-        Raises:
-            InvalidValue: The name is not a token, or the value holds a line
-                end or cannot be encoded.
-        """
-        self.entries.append(self._entry(name, value))
-
-    def extend(self, fields: Iterable[tuple[str, str]]) -> None:
-        """Append fields in order; raises as `add`."""
-        for name, value in fields:
-            self.entries.append(self._entry(name, value))
-
-    def add_custom(self, fields: Iterable[tuple[str, str]]) -> None:
-        """
-        Add the header fields of an application; its Allow, Content-Type, Server and User-Agent replace ours.
-
-        Raises:
-            InvalidValue: A field is malformed, or set by the session only.
-        """
-        for name, value in fields:
-            key = identify(name)[0]
-            if key in _OWNED:
-                raise InvalidValue(f"The session itself sets the header field {name}")
-            if key in _REPLACEABLE:
-                self.set(name, value)
-            else:
-                self.add(name, value)
-
-    def set(self, name: str, value: str) -> None:
-        """Replace all fields of a name by one, in the place of the first; raises as `add`."""
-        entry = self._entry(name, value)
-        place = self._find(entry[0])
-        if place is None:
-            self.entries.append(entry)
-            return
-        self.entries[place] = entry
-        self.entries[place + 1 :] = [old for old in self.entries[place + 1 :] if old[0] != entry[0]]
-
     def stamp_via(self, host: str, port: int) -> None:
         """Add the source address of a request to its top Via; see `Via.with_source`."""
         via = self.via
         stamped = via.with_source(host, port)
-        place = None if stamped is via else self._find("via")
-        if place is None:
+        if stamped is via:
             return
-        key, name, text = self.entries[place]  # One value: the parser stores each Via in an entry of its own.
+        # One value: the parser stores each Via in an entry of its own.
+        place = [entry[0] for entry in self.entries].index("via")
+        key, name, text = self.entries[place]
         self.entries[place] = (key, name, stamp_via(text, stamped))
         self.via = stamped
-
-    def push_via(self, value: str) -> None:
-        """Insert our Via before all other fields; its value is not checked."""
-        self.entries.insert(0, ("via", "Via", value))
-        self._forget("via")
-
-    def remove(self, name: str) -> None:
-        """Remove all fields of a name, if any."""
-        key = identify(name)[0]
-        self._forget(key)
-        self.entries = [entry for entry in self.entries if entry[0] != key]
-
-    def copy_keys(self, other: Headers, keys: Set[str]) -> None:
-        """Append the fields of these keys, in lower-case long form, from another message, in its order."""
-        if self.entries:  # A view is of an entry: an empty message, as of a reply, has none to drop.
-            for key in keys:
-                self._forget(key)
-        self.entries += [entry for entry in other.entries if entry[0] in keys]
-
-    def copy(self) -> Headers:
-        """Return an independent copy."""
-        headers = Headers.from_entries(self.entries.copy())
-        headers.views = self.views.copy()
-        return headers
-
-    def _find(self, key: str) -> int | None:
-        for place, entry in enumerate(self.entries):
-            if entry[0] == key:
-                return place
-        return None
-
-    def _entry(self, name: str, value: str) -> Entry:
-        key, written = identify(name)
-        if key not in KNOWN_NAMES and not is_token(name):
-            raise InvalidValue("A header field name must be a token")
-        if "\r" in value or "\n" in value:
-            raise InvalidValue("A header field value must not hold a line end")
-        if not value.isascii():
-            check_encodable(value)
-        self._forget(key)
-        return key, written, value
-
-    def _forget(self, key: str) -> None:
-        """Drop the typed view of a field that changes."""
-        self.views.pop(key, None)
-        name = _ATTRIBUTE_OF.get(key)
-        if name is not None:
-            with contextlib.suppress(AttributeError):
-                delattr(self, name)
 
 
 def check_encodable(text: str) -> None:
@@ -401,6 +236,7 @@ class _TypedFields:
         return [tag.lower() for tag in self.headers.get_all(name)]
 
 
+@constructed_natively
 @dataclass(slots=True)
 class Request(_TypedFields):
     """A SIP request. The method is case-sensitive; the body is opaque."""
@@ -411,6 +247,7 @@ class Request(_TypedFields):
     body: bytes = b""
 
 
+@constructed_natively
 @dataclass(slots=True)
 class Response(_TypedFields):
     """A SIP response; an empty reason is written as the default phrase of its status."""
@@ -457,39 +294,17 @@ def serialise(message: Message) -> bytes:
     Raises:
         InvalidValue: The method is not a token, or status or reason does not
             fit a status line. Header fields were checked when added.
+        UnicodeEncodeError: A part has a surrogate that stands for no byte.
     """
-    entries = message.headers.entries
-    start = _request_line(message) if isinstance(message, Request) else _status_line(message)
-    try:
-        return wire.write(start, entries, message.body)
-    except UnicodeEncodeError:  # Bytes that are not UTF-8, which the native module leaves to Python.
-        return write_in_python(start, entries, message.body)
+    return wire.write(message)
 
 
-def write_in_python(start: str, entries: list[Entry], body: bytes) -> bytes:
-    """Write a message as `sip._wire.write` does, with any bytes."""
-    lines = [f"{name}: {value}\r\n" for key, name, value in entries if key != "content-length"]
-    return to_bytes(f"{start}\r\n{''.join(lines)}Content-Length: {len(body)}\r\n\r\n") + body
-
-
-_USUAL_METHODS = frozenset(("INVITE", "ACK", "BYE", "CANCEL", "OPTIONS", "UPDATE", "PRACK", "INFO"))
-
-
-def _request_line(request: Request) -> str:
-    if request.method not in _USUAL_METHODS and not is_token(request.method):
-        raise InvalidValue("A method must be a token")
-    return f"{request.method} {request.uri} SIP/2.0"
-
-
-def _status_line(response: Response) -> str:
-    reason = response.reason or reason_phrase(response.status)
-    if not 100 <= response.status <= 699:
-        raise InvalidValue("A status code must be between 100 and 699")
-    if "\r" in reason or "\n" in reason:
-        raise InvalidValue("A reason phrase must not hold a line end")
-    if not reason.isascii():
-        check_encodable(reason)
-    return f"SIP/2.0 {response.status} {reason}"
+_WRITING: dict[str, Callable[..., object]] = {
+    "reason": reason_phrase,
+    "encodable": check_encodable,
+    "error": InvalidValue,
+}
+wire.set_message_classes(Request, Response, _WRITING)
 
 
 def _required(headers: Headers, key: str) -> str:
@@ -537,7 +352,13 @@ _ATTRIBUTES: dict[str, tuple[str, Callable[[Headers, str], Any]]] = {
     "cseq": ("cseq", _cseq),
 }
 """Typed views that are attributes: the key of their field, and its parser."""
-_ATTRIBUTE_OF = {key: name for name, (key, _) in _ATTRIBUTES.items()}
+_KEYS = {"list": _LISTS, "owned": _OWNED, "replaceable": _REPLACEABLE}
+_HELPERS: dict[str, Callable[..., object]] = {
+    "list": split_list,
+    "encodable": check_encodable,
+    "error": InvalidValue,
+}
+wire.set_header_rules(KNOWN_NAMES, _KEYS, _HELPERS, _ATTRIBUTES)
 
 
 def _max_forwards(headers: Headers, key: str) -> int | None:

@@ -14,7 +14,8 @@ from typing import Any
 
 from sip.errors import InvalidValue, ParseError
 from sip.message.encoding import to_bytes
-from sip.message.grammar import Params, check_params, find_param, format_params, parse_params
+from sip.message.grammar import Params, check_params, find_param, parse_params
+from sip.message.native import wire
 from sip.values import frozen
 
 CACHED_URI_CHARS = 256
@@ -56,7 +57,7 @@ def is_host(text: str) -> bool:
 
 
 @frozen
-class SipUri:
+class SipUri(wire.UriText):
     """
     A ``sip``, ``sips`` or ``tel`` URI.
 
@@ -115,7 +116,7 @@ class SipUri:
 
     def param(self, name: str) -> str | None:
         """Return the value of a parameter; "" without a value, None when absent."""
-        return find_param(self.params, name.lower())
+        return find_param(self.params, name.lower()) if self.params else None
 
     def with_(self, **changes: Any) -> SipUri:
         """Return a copy with changed fields."""
@@ -141,20 +142,6 @@ class SipUri:
         number = self.user.partition(";")[0]
         bare = number.translate(_SEPARATORS)
         return bare if bare.lstrip("+").isdecimal() else number
-
-    def __str__(self) -> str:
-        if self.scheme == "tel":
-            return f"tel:{self.user}{format_params(self.params)}"
-        text = self.scheme + ":"
-        if self.user is not None:
-            text += self.user if self.password is None else f"{self.user}:{self.password}"
-            text += "@"
-        text += f"[{self.host}]" if ":" in self.host else self.host
-        if self.port is not None:
-            text += f":{self.port}"
-        if self.params:
-            text += format_params(self.params)
-        return text if self.headers is None else f"{text}?{self.headers}"
 
 
 def _parse(text: str) -> SipUri:

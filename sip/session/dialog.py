@@ -15,6 +15,7 @@ from sip.errors import ParseError
 from sip.message.fields import NameAddr
 from sip.message.message import Entry, Headers, Message, Request, Response
 from sip.message.uri import SipUri
+from sip.values import constructed_natively
 
 _OF_OURS = frozenset(("via", "route", "from", "to", "call-id", "cseq", "session-id"))
 """Header fields that the CANCEL of an INVITE and the ACK of its refusal repeat (RFC 3261 9.1, 17.1.1.3)."""
@@ -32,6 +33,7 @@ class Kind(StrEnum):
     """Inbound, not answered."""
 
 
+@constructed_natively
 @dataclass(slots=True, eq=False)
 class Dialog:
     """
@@ -201,7 +203,9 @@ class Dialog:
         if method in _TARGET_REFRESH:
             entries.append(("contact", "Contact", self.local_contact))
         request = Request(method, uri, Headers.from_entries(entries), body)
-        request.headers.extend(headers)
+        request.headers.call_id = self.call_id
+        if headers:
+            request.headers.extend(headers)
         if body and content_type:
             entries.append(("content-type", "Content-Type", content_type))
         return request
@@ -238,6 +242,8 @@ def _routes_of(message: Message) -> tuple[str, ...]:
 
     Source: RFC 3261 12.1.1, 16.12.
     """
+    if message.headers.first("record-route") is None:
+        return ()
     return tuple(message.headers.get_all("Record-Route")) if message.record_routes else ()
 
 

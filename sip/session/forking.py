@@ -16,6 +16,7 @@ from sip.message.responses import ACCEPT
 from sip.session.dialog import Dialog
 from sip.session.model import Event
 from sip.session.prack import reliable_number
+from sip.values import constructed_natively
 
 if TYPE_CHECKING:
     from sip.session.outbound import OutboundInviteSession
@@ -26,6 +27,7 @@ MAX_PRACKS = 64
 """Limit per INVITE, against a flood of reliable responses: every PRACK is repeated until answered."""
 
 
+@constructed_natively
 @dataclass(slots=True, eq=False)
 class EarlyDialog:
     """
@@ -82,6 +84,7 @@ class EarlyDialog:
         return dialog, response.body or self.description
 
 
+@constructed_natively
 @dataclass(slots=True)
 class Forks:
     """

@@ -11,6 +11,7 @@ from sip.message.responses import MIN_SESSION_EXPIRES_S
 from sip.message.uri import SipUri
 from sip.session.redirects import Redirects
 from sip.timers import Timers
+from sip.values import constructed_natively
 
 
 class State(IntEnum):
@@ -104,6 +105,7 @@ class SessionSettings:
     """Time limit, in seconds, of the owner's answer to an offer: the peer's transaction ends after 64*T1."""
 
 
+@constructed_natively
 @dataclass(slots=True)
 class OutboundInvite:
     """

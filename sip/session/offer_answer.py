@@ -16,6 +16,7 @@ from sip.message.responses import ACCEPT, ALLOW, supported_fields
 from sip.session.dialog import Dialog
 from sip.session.model import Event, State
 from sip.session.prack import OPTION_TAG
+from sip.values import constructed_natively
 
 if TYPE_CHECKING:
     from sip.session.invite import InviteSession
@@ -47,6 +48,7 @@ class PeerOffer(NamedTuple):
     dialog: Dialog
 
 
+@constructed_natively
 @dataclass(slots=True)
 class OfferAnswer:
     """

@@ -24,6 +24,7 @@ from sip.effects import (
 )
 from sip.events import Answered, Ended, Failed
 from sip.machine import NOTHING, Rules, compile_rules
+from sip.message.fields import CSeq
 from sip.message.message import Headers, Request, Response
 from sip.message.responses import ACCEPT, ALLOW, supported_fields
 from sip.session.dialog import Dialog
@@ -38,6 +39,7 @@ _PLAIN = (Purpose.INFO, Purpose.REFER, Purpose.NOTIFY)
 """Requests within the dialog that no other part of the session stores."""
 MAX_PLAIN = 16
 """Limit of stored plain requests, by CSeq: digits follow each other faster than their responses."""
+_FIRST_CSEQ = CSeq(1, "INVITE")
 _SUPPORTED = supported_fields()
 _SUPPORTED_UNRELIABLY = supported_fields(OPTION_TAG)
 _BUILT_AGAIN = frozenset(
@@ -81,10 +83,11 @@ class OutboundInviteSession(InviteSession):
 
     def _first_invite(self, contact: str, timer_fields: Sequence[tuple[str, str]]) -> Request:
         invite = self._invite
+        from_ = invite.from_.with_tag(self.local_tag)
         headers = Headers.from_entries(
             [
                 ("max-forwards", "Max-Forwards", str(invite.max_forwards)),
-                ("from", "From", f"{invite.from_};tag={self.local_tag}"),
+                ("from", "From", str(from_)),
                 ("to", "To", str(invite.to)),
                 ("call-id", "Call-ID", self.call_id),
                 ("cseq", "CSeq", "1 INVITE"),
@@ -93,7 +96,7 @@ class OutboundInviteSession(InviteSession):
                 ("user-agent", "User-Agent", self.settings.product),
             ]
         )
-        headers.call_id = self.call_id
+        headers.from_, headers.call_id, headers.cseq = from_, self.call_id, _FIRST_CSEQ
         headers.extend(_SUPPORTED if invite.rel100 != "off" else _SUPPORTED_UNRELIABLY)
         headers.extend(timer_fields)
         if invite.rel100 == "required":

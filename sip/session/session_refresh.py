@@ -15,6 +15,7 @@ from sip.message.grammar import parse_number
 from sip.message.message import Message, Request, Response
 from sip.message.responses import ALLOW, supported_fields
 from sip.session.model import Event, State
+from sip.values import constructed_natively
 
 if TYPE_CHECKING:
     from sip.session.invite import InviteSession
@@ -78,6 +79,7 @@ def read_min_se(message: Message) -> int | None:
     return None if value is None else parse_number(value.partition(";")[0].strip())
 
 
+@constructed_natively
 @dataclass(slots=True)
 class SessionRefresh:
     """

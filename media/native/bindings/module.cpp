@@ -14,6 +14,7 @@
 #include "trunkline/engine/engine.hpp"
 #include "trunkline/engine/frame_listener.hpp"
 #include "trunkline/engine/monitor.hpp"
+#include "values.hpp"
 
 namespace nb = nanobind;
 using namespace trunkline;
@@ -160,6 +161,7 @@ NB_MODULE(_engine, module) {
     trunkline::bindings::bind_recording(module);
     trunkline::bindings::bind_settings(module);
     trunkline::bindings::bind_text(module);
+    module.def("construct_natively", &trunkline::bindings::construct_natively);
 
     nb::class_<TapHandle>(module, "Tap")
         .def_prop_ro("id", &TapHandle::id)

@@ -18,6 +18,16 @@ nb::object empty_str(std::size_t size) {
 
 }  // namespace
 
+void refuse(nb::handle error, const char* text) {
+    PyErr_SetString(error.ptr(), text);
+    nb::raise_python_error();
+}
+
+nb::object owned(PyObject* made) {
+    if (made == nullptr) nb::raise_python_error();
+    return nb::steal(made);
+}
+
 nb::object to_str(std::string_view ascii) {
     nb::object text = empty_str(ascii.size());
     if (!ascii.empty()) std::memcpy(PyUnicode_1BYTE_DATA(text.ptr()), ascii.data(), ascii.size());

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <exception>
 #include <string_view>
 
 /// Making the objects of `sip.message.message` and `sip.message.fields`, whose classes stay where they are:
@@ -11,6 +12,25 @@
 namespace trunkline::wire {
 
 namespace nb = nanobind;
+
+/// Raise an error of Python.
+[[noreturn]] void refuse(nb::handle error, const char* text);
+
+/// What a function of Python's C interface has made; its error is raised.
+nb::object owned(PyObject* made);
+
+/// Run `function`, which may throw, for a slot of a class: an error of it becomes that of Python.
+template <class Function>
+PyObject* guarded(Function function) {
+    try {
+        return function().release().ptr();
+    } catch (nb::python_error& error) {
+        error.restore();
+    } catch (const std::exception& error) {
+        PyErr_SetString(PyExc_RuntimeError, error.what());
+    }
+    return nullptr;
+}
 
 nb::object to_str(std::string_view ascii);
 nb::object to_lower_str(std::string_view ascii);

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "header_fields.hpp"
+
 namespace trunkline::wire {
 
 namespace {
@@ -16,8 +18,9 @@ std::string_view view_of(nb::handle text) {
 /// A tuple of text, of which the collector need know nothing.
 template <class... Values>
 nb::object text_tuple(const Values&... values) {
-    nb::object made = nb::steal(PyTuple_Pack(sizeof...(values), values.ptr()...));
-    if (!made.is_valid()) nb::raise_python_error();
+    nb::object made = owned(PyTuple_New(sizeof...(values)));
+    Py_ssize_t place = 0;
+    (PyTuple_SET_ITEM(made.ptr(), place++, Py_NewRef(values.ptr())), ...);
     PyObject_GC_UnTrack(made.ptr());
     return made;
 }
@@ -28,11 +31,11 @@ Reader::Reader(const nb::dict& classes, const nb::dict& names, const nb::object&
                const nb::dict& readers)
     : request_(classes["Request"], {"method", "uri", "headers", "body"}),
       response_(classes["Response"], {"status", "reason", "headers", "body"}),
-      headers_(classes["Headers"], {"entries", "views", "via", "from_", "to", "call_id", "cseq"}),
       cseq_(classes["CSeq"], {"number", "method"}),
       via_(classes["Via"], {"transport", "host", "port", "branch", "received", "rport", "params"}),
       uri_(classes["SipUri"], {"scheme", "user", "password", "host", "port", "params", "headers"}),
       address_(classes["NameAddr"], {"display_name", "uri", "params", "tag"}),
+      headers_(classes["Headers"]),
       parse_uri_(readers["uri"]),
       parse_address_(readers["address"]),
       split_list_(readers["list"]),
@@ -103,9 +106,14 @@ nb::object Reader::make_message(const Message& message, const Stamp* stamp) {
 }
 
 nb::object Reader::make_headers(nb::list&& entries, Views&& views) {
-    return headers_.make(std::move(entries), std::move(views.others), std::move(views.via),
-                         std::move(views.from), std::move(views.to), std::move(views.call_id),
-                         std::move(views.cseq));
+    nb::object made = make_header_fields(headers_, std::move(entries), std::move(views.others));
+    auto& fields = *reinterpret_cast<HeaderFields*>(made.ptr());
+    fields[Attribute::via] = views.via.release().ptr();
+    fields[Attribute::from] = views.from.release().ptr();
+    fields[Attribute::to] = views.to.release().ptr();
+    fields[Attribute::call_id] = views.call_id.release().ptr();
+    fields[Attribute::cseq] = views.cseq.release().ptr();
+    return made;
 }
 
 const Reader::Name* Reader::name_of(std::string_view spelling) const {

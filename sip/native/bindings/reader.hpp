@@ -59,11 +59,10 @@ class Reader {
     nb::object word(std::string_view text);
 
     Shape<4> request_, response_;
-    Shape<7> headers_;
     Shape<2> cseq_;
     Shape<7> via_, uri_;
     Shape<4> address_;
-    nb::object parse_uri_, parse_address_, split_list_, parse_error_;
+    nb::object headers_, parse_uri_, parse_address_, split_list_, parse_error_;
     nb::object empty_, no_params_;
     std::unordered_map<std::string, Name, TextHash, std::equal_to<>> names_;
     /// Words that come again and again, such as methods and names of parameters.

@@ -13,10 +13,9 @@ namespace {
 constexpr std::string_view version = "SIP/2.0";
 
 bool is_text(std::string_view line) {
-    for (const char character : line) {
-        if (!is(character, Class::text)) return false;
-    }
-    return true;
+    while (line.size() >= 8 && are_printable(line.data()))
+        line.remove_prefix(8);
+    return std::all_of(line.begin(), line.end(), [](char character) { return is(character, Class::text); });
 }
 
 bool read_status_line(std::string_view line, Head& head) {

@@ -78,6 +78,17 @@ TEST_CASE("wire: a head that is folded, has other line ends or bytes, or odd spa
     }
 }
 
+TEST_CASE("wire: every byte at every place of a line") {
+    for (unsigned byte = 0; byte < 256; ++byte) {
+        for (std::size_t place = 0; place < 20; ++place) {
+            std::string value(20, 'v');
+            value[place] = static_cast<char>(byte);
+            const bool printable = (byte >= 0x20 && byte < 0x7f) || byte == '\t';
+            CHECK(plain(with("SIP/2.0 200 OK", "X: v" + value + "v")) == printable);
+        }
+    }
+}
+
 TEST_CASE("wire: what is beyond a limit is not plain") {
     CHECK(plain(invite, {invite.size(), 3, 40, 40}));
     CHECK_FALSE(plain(invite, {invite.size() - 1, 3, 40, 40}));

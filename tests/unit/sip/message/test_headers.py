@@ -1,10 +1,14 @@
 """The header field collection (RFC 3261 7.3)."""
 
+import gc
+import weakref
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sip.errors import InvalidValue
+from sip.message.grammar import split_list
 from sip.message.message import Headers, Request, Response, identify, serialise
 from sip.message.parser import parse_message
 from sip.message.uri import SipUri
@@ -100,6 +104,84 @@ def test_typed_views_follow_changes() -> None:
     other = Headers([("Contact", "<sip:d@h>")])
     request.headers.copy_keys(other, {"contact"})
     assert [contact.uri.user for contact in request.contacts] == ["c", "d"]
+
+
+NAMES = st.sampled_from(["Via", "v", "TO", "Call-id", "k", "Supported", "X-Own", "x-oWN", "\N{KELVIN SIGN}"])
+VALUES = st.sampled_from(
+    ["", " a ", "a, b", ',"a,b", <sip:c,d>', "\tcaf\N{LATIN SMALL LETTER E WITH ACUTE}", "\udce9,"]
+)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["add", "set", "remove", "push", "copy"]), NAMES, VALUES), max_size=12)
+)
+def test_header_fields_are_a_list_of_entries(changes: list[tuple[str, str, str]]) -> None:
+    headers, model = Headers(), list[tuple[str, str, str]]()
+    for change, name, value in changes:
+        key, written = identify(name)
+        if name.isascii() and change == "add":
+            headers.add(name, value)
+            model.append((key, written, value))
+        elif name.isascii() and change == "set":
+            headers.set(name, value)
+            place = [entry[0] for entry in model].index(key) if key in [entry[0] for entry in model] else None
+            rest = [entry for entry in model if entry[0] != key]
+            before = len(rest) if place is None else place
+            model = [*rest[:before], (key, written, value), *rest[before:]]
+        elif change == "remove":
+            headers.remove(name)
+            model = [entry for entry in model if entry[0] != key]
+        elif change == "push":
+            headers.push_via(value)
+            model.insert(0, ("via", "Via", value))
+        elif change == "copy":
+            headers.copy_keys(headers.copy(), {key})
+            model += [entry for entry in model if entry[0] == key]
+        values = [entry[2] for entry in model if entry[0] == key]
+        assert headers.entries == model == headers.copy().entries
+        assert headers.items() == [entry[1:] for entry in model]
+        assert headers.get(name) == headers.first(key) == next(iter(values), None)
+        assert headers.all_of(key) == values and (name in headers) is bool(values)
+        is_list = key in ("via", "supported")
+        assert headers.get_all(name) == (
+            [element for value in values for element in split_list(value)] if is_list else values
+        )
+
+
+def test_arguments_of_other_types_are_refused() -> None:
+    headers = Headers([("To", "b")])
+    for wrong in (b"To", None, 1):
+        for use in (headers.get, headers.first, headers.get_all, headers.remove, headers.push_via):
+            with pytest.raises(TypeError):
+                use(wrong)  # type: ignore[arg-type]
+        with pytest.raises(TypeError):
+            headers.add("X", wrong)  # type: ignore[arg-type]
+        with pytest.raises(TypeError):
+            headers.copy_keys(wrong, {"to"})  # type: ignore[arg-type]
+        with pytest.raises(TypeError):
+            Headers.from_entries(wrong)  # type: ignore[arg-type]
+    for pairs in ([("To",)], [("To", "b", "c")]):
+        with pytest.raises(ValueError, match="pair"):
+            Headers(pairs)  # type: ignore[arg-type]
+    with pytest.raises(AttributeError):
+        headers.entries = []  # type: ignore[misc]
+
+
+def test_header_fields_are_freed_with_all_they_hold() -> None:
+    class Mark:
+        pass
+
+    gone = []
+    for tied in (False, True):
+        headers = Headers([("To", "<sip:b@h>")])
+        mark = headers.typed("contact", lambda headers, key: Mark())
+        assert headers.to.uri.host == "h"
+        if tied:
+            headers.views["self"] = headers
+        gone.append(weakref.ref(mark))
+        del headers, mark
+    gc.collect()
+    assert [mark() for mark in gone] == [None, None]
 
 
 @pytest.mark.parametrize(

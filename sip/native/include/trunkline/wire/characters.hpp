@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 
 /// Character classes (RFC 3261 25.1, as far as peers keep to it); ASCII only.
 namespace trunkline::wire {
@@ -47,6 +48,16 @@ inline constexpr auto classes = character_classes();
 
 constexpr bool is(char character, Class kind) {
     return (classes[static_cast<unsigned char>(character)] & static_cast<std::uint8_t>(kind)) != 0;
+}
+
+/// True if the eight bytes from `bytes` on are printable ASCII.
+inline bool are_printable(const char* bytes) {
+    constexpr std::uint64_t each = 0x0101010101010101;
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes, sizeof word);
+    // The highest bit of a byte is set by itself, or once 0x20 is taken from less, or once 1 is added to
+    // 0x7f.
+    return ((word | (word - 0x20 * each) | (word + each)) & (0x80 * each)) == 0;
 }
 
 constexpr char to_lower(char character) {

@@ -189,8 +189,7 @@ class DatagramReader:
         """
         Read up to 32 datagrams that a socket has; returns their number.
 
-        Raises:
-            OSError: What the system says of an earlier datagram.
+        It is 0 as well when the system reports an error of an earlier datagram; what waits is read next.
         """
 
     def next(
@@ -292,11 +291,15 @@ class Engine:
     def remove_socket(self, socket: int, /) -> None:
         """Serve a socket no more."""
 
-    def note_served(self, now_s: float, /) -> None:
-        """Note that the loop reads its sockets, though nothing in them is for the engine."""
+    def note_served(self, now_s: float, /) -> bool:
+        """
+        Note that the loop reads its sockets, though nothing in them is for the engine.
+
+        True if the thread has kept something, which came before what is read now.
+        """
 
     def set_guard(self, guard: SourceGuard, /) -> None:
-        """Use a guard for what comes while the loop stands still."""
+        """Use a guard for what comes while the loop stands still, and have it trust who answers requests."""
 
     def set_opening(self, opening: bool, /) -> None:
         """Allow the thread to open transactions; False leaves all to the loop."""
@@ -304,12 +307,12 @@ class Engine:
     def set_tracing(self, tracing: bool, /) -> None:
         """Keep also what was answered without Python, for a trace."""
 
-    def take_kept(self) -> list[Kept]:
-        """Take what the thread has kept, in its order."""
+    def take_kept(self, most: int, /) -> list[Kept]:
+        """Take what the thread has kept first, up to `most`, in its order."""
 
     @property
     def wake_descriptor(self) -> int:
-        """Descriptor that becomes readable when something is kept."""
+        """Descriptor that is readable while something is kept."""
 
     def stop(self) -> None:
         """End the thread."""

@@ -333,7 +333,7 @@ class ServerFailover:
         self._done = True
         timer, self._timer = self._timer, None
         if timer is not None:
-            self._router.layer.disarm(timer)
+            self._router.layer.timer_queue.disarm(timer)
 
     # Targets that were given up.
 

@@ -306,18 +306,18 @@ class Session:
         response, dialog = effect.response, self._machine.dialog
         if dialog is not None and dialog.session_id and response.headers.first("session-id") is None:
             response.headers.add("Session-ID", dialog.session_id)
-        effect.transaction.respond(response)
+        self._host.layer.respond(effect.transaction, response)
 
     def _disarm(self, effect: Disarm) -> None:
         timer = self._timers.pop(effect.event, None)
         if timer is not None:
-            self._host.layer.disarm(timer)
+            self._host.layer.timer_queue.disarm(timer)
 
     def _arm(self, effect: Arm) -> None:
         layer = self._host.layer
         old = self._timers.get(effect.event)
         if old is not None:
-            layer.disarm(old)
+            layer.timer_queue.disarm(old)
         self._timers[effect.event] = layer.arm(effect.delay_s, self.on_timer, effect.event)
 
     def _cancel(self, effect: CancelInvite) -> None:
@@ -332,7 +332,7 @@ class Session:
 
     def _end(self, _: Done) -> None:
         for timer in self._timers.values():
-            self._host.layer.disarm(timer)
+            self._host.layer.timer_queue.disarm(timer)
         self._timers.clear()
         reinvite = self._transactions.get(Purpose.REINVITE)
         if reinvite is not None:

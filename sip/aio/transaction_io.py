@@ -91,7 +91,7 @@ class ClientTransaction:
         """Release the flow."""
         trial, self.trial = self.trial, None
         if trial is not None:
-            self.layer.disarm(trial)
+            self.layer.timer_queue.disarm(trial)
         if self.flow.reliable:
             self.flow.unwatch(self.on_flow_broken)
 
@@ -119,10 +119,6 @@ class ServerTransaction:
         """Address of responses when the request's connection is gone, and the name that is proved there."""
         if flow.reliable:
             self._sent_by = ((flow.remote[0], via.port or flow.transport.default_port), via.host)
-
-    def respond(self, response: Response) -> None:
-        """Send a response."""
-        self.layer.respond(self, response)
 
     def send(self, data: bytes) -> None:
         """

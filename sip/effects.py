@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, Any
 
+from sip.values import frozen
+
 if TYPE_CHECKING:
     from sip.events import SessionEvent
     from sip.message.message import Message, Request, Response
@@ -74,9 +76,9 @@ class Arm(Effect):
     delay_s: float
 
 
-@dataclass(slots=True)
+@frozen
 class Disarm(Effect):
-    """Cancel the timer of `event`; no-op when it is not running."""
+    """Cancel the timer of `event`; no-op when it is not running. One object serves all sessions."""
 
     event: int
 

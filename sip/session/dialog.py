@@ -6,7 +6,7 @@ body, password or key.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -133,10 +133,6 @@ class Dialog:
         """Discard the peer's Allow, after it refused a method it had listed."""
         self._allow = ""
 
-    def matches(self, request: Request) -> bool:
-        """Return True when a request that carries our tag comes from the peer of this dialog."""
-        return request.from_.tag == self.remote_tag
-
     def accept_sequence(self, request: Request) -> bool:
         """
         Store the sequence number of a request; False when it does not rise.
@@ -174,7 +170,7 @@ class Dialog:
         method: str,
         *,
         cseq: int | None = None,
-        headers: Iterable[tuple[str, str]] = (),
+        headers: Sequence[tuple[str, str]] = (),
         body: bytes = b"",
         content_type: str | None = None,
     ) -> Request:
@@ -186,7 +182,7 @@ class Dialog:
         if cseq is None:
             self.local_seq += 1
             cseq = self.local_seq
-        uri, routes = self._address_line()
+        uri, routes = self._address_line() if self.route_set else (self.remote_target, ())
         entries: list[Entry] = [
             ("max-forwards", "Max-Forwards", "70"),
             ("from", "From", self.local),
@@ -201,14 +197,14 @@ class Dialog:
         if method in _TARGET_REFRESH:
             entries.append(("contact", "Contact", self.local_contact))
         request = Request(method, uri, Headers.from_entries(entries), body)
-        request.headers.extend(headers)
+        if headers:
+            request.headers.extend(headers)
         if body and content_type:
             entries.append(("content-type", "Content-Type", content_type))
         return request
 
     def _address_line(self) -> tuple[SipUri, Sequence[str]]:
-        if not self.route_set:
-            return self.remote_target, ()
+        """Return the Request-URI and the Route entries of requests that have a route."""
         first = _uri_of(self.route_set[0])
         if first.param("lr") is not None:
             return self.remote_target, self.route_set

@@ -122,6 +122,7 @@ class Forks:
         """
         if kept is not None and self._by_tag is None:
             return NOTHING
+        owing = self.owing
         self._by_tag = self.latest = self.owing = None
         offers = session.offers
         if offers.pending_offer is not None and offers.pending_offer.dialog is not kept:
@@ -129,7 +130,7 @@ class Forks:
         refused = NOTHING
         if offers.peer is not None and offers.peer.dialog is not kept:
             refused = offers.reject(481)
-        return (Disarm(Event.TIMER_LATE_ANSWER), *refused)
+        return refused if owing is None else (Disarm(Event.TIMER_LATE_ANSWER), *refused)
 
     # Provisional responses.
 

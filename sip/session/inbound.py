@@ -17,7 +17,7 @@ from sip.message.reason_header import reason_value
 from sip.message.reasons import reason_phrase
 from sip.message.responses import ACCEPT, ALLOW, supported_fields
 from sip.session.dialog import Dialog
-from sip.session.invite import CONFIRMED_RULES, InviteSession
+from sip.session.invite import CONFIRMED_RULES, WAIT_NO_MORE, InviteSession
 from sip.session.model import Event, SessionSettings, State
 from sip.session.prack import OPTION_TAG, ReliableResponses, parse_rack
 
@@ -30,6 +30,8 @@ STILL_RINGING_RELIABLY_S = 150.0
 _REPEATED = frozenset(("via", "from", "call-id", "cseq"))
 _REPEATED_IN_DIALOG = _REPEATED | {"record-route"}
 _SUPPORTED = [("supported", name, value) for name, value in supported_fields()]
+_ACKNOWLEDGED = (Disarm(Event.TIMER_PROVISIONAL), Disarm(Event.TIMER_PRACK))
+"""Effects of the PRACK of a reliable response."""
 
 
 class Reply(NamedTuple):
@@ -213,7 +215,7 @@ class InboundInviteSession(InviteSession):
         if self._reliable is None:
             return NOTHING
         self._reliable.stop()
-        return (Disarm(Event.TIMER_PROVISIONAL), Disarm(Event.TIMER_PRACK))
+        return _ACKNOWLEDGED
 
     # PRACK.
 
@@ -224,8 +226,7 @@ class InboundInviteSession(InviteSession):
         acknowledged = None if self._reliable is None else self._reliable.acknowledge(rack)
         if acknowledged is None:
             return (Respond(transaction, reply(request, 481)),)
-        quiet = (Disarm(Event.TIMER_PROVISIONAL), Disarm(Event.TIMER_PRACK))
-        return (*quiet, *self._settle(acknowledged, request, transaction), *self._release())
+        return (*_ACKNOWLEDGED, *self._settle(acknowledged, request, transaction), *self._release())
 
     def _settle(self, response: Response, prack: Request, transaction: Any) -> Sequence[Effect]:
         """Handle the offer or answer in a PRACK (RFC 3262 5)."""
@@ -298,7 +299,7 @@ class InboundInviteSession(InviteSession):
         )
 
     def _leave_now(self, _: object) -> Sequence[Effect]:
-        return (*self._stop_waiting(), self._bye(self._bye_reason))
+        return (*WAIT_NO_MORE, self._bye(self._bye_reason))
 
 
 _S, _E, _I = State, Event, InboundInviteSession

@@ -30,6 +30,8 @@ _UNANSWERED_OFFER = 'SIP;cause=488;text="The ACK answers no offer"'
 _OFFERING = (Purpose.REINVITE, Purpose.UPDATE, Purpose.REFRESH)
 """Requests whose responses only need an ACK once the session is ending."""
 _OF_REFERRALS = (Purpose.REFER, Purpose.NOTIFY)
+WAIT_NO_MORE = (Disarm(Event.TIMER_REPEAT), Disarm(Event.TIMER_ACK))
+"""Effects of the ACK of our 2xx."""
 
 
 class UnackedAnswer(NamedTuple):
@@ -154,7 +156,8 @@ class InviteSession(Machine[State]):
         dialog = within or self.dialog
         assert dialog is not None
         request = dialog.request(method, headers=headers, body=body, content_type=content_type)
-        request.headers.extend(self.credentials(method, request.uri, body))
+        if self._authenticator is not None:
+            request.headers.extend(self.credentials(method, request.uri, body))
         return StartRequest(request, purpose, dialog.next_hop())
 
     def credentials(self, method: str, uri: SipUri, body: bytes) -> Sequence[tuple[str, str]]:
@@ -190,7 +193,7 @@ class InviteSession(Machine[State]):
     def _dialog_of(self, request: Request) -> Dialog | None:
         """Find the dialog of a request that carries our tag."""
         dialog = self.dialog
-        return dialog if dialog is not None and dialog.matches(request) else None
+        return dialog if dialog is not None and dialog.remote_tag == request.from_.tag else None
 
     def _receive_other(self, request: Request, transaction: Any, dialog: Dialog) -> Sequence[Effect]:
         if request.method in ("REFER", "NOTIFY"):
@@ -284,14 +287,11 @@ class InviteSession(Machine[State]):
             return (*effects, *self.trigger(Event.HANGUP, (_UNANSWERED_OFFER, 488)))
         return effects
 
-    def _stop_waiting(self) -> Sequence[Effect]:
-        return (Disarm(Event.TIMER_REPEAT), Disarm(Event.TIMER_ACK))
-
     def _confirm(self, about: tuple[Request, UnackedAnswer]) -> Sequence[Effect]:
         self.state = State.CONFIRMED
         confirmed = Notify(Confirmed(about[0].body))
         return (
-            *self._stop_waiting(),
+            *WAIT_NO_MORE,
             *self.refresh.start(self),
             confirmed,
             *self.offers.send_next(self),
@@ -301,7 +301,7 @@ class InviteSession(Machine[State]):
         """Handle the ACK of a re-INVITE; it holds the answer if the 2xx held the offer."""
         ack, unacked = about
         answered = (Notify(OfferAnswered(ack.body)),) if unacked.made_offer else NOTHING
-        return (*self._stop_waiting(), *answered, *self.offers.send_next(self))
+        return (*WAIT_NO_MORE, *answered, *self.offers.send_next(self))
 
     # ACKs of ours.
 
@@ -341,7 +341,7 @@ class InviteSession(Machine[State]):
 
         Source: RFC 3261 15.1.2.
         """
-        refused = self.offers.reject(487)
+        refused = NOTHING if self.offers.peer is None else self.offers.reject(487)
         return refused if self._referrals is None else (*refused, *self._referrals.drop(self))
 
     def _bye(self, reason: str | None) -> StartRequest:

@@ -163,7 +163,7 @@ class OfferAnswer:
         if self.pending_offer is not None or self.peer is not None or session.unacked is not None:
             return NOTHING
         if self.queued_offer is None:
-            return session.refresh.send_if_due(session)
+            return session.refresh.send_if_due(session) if session.refresh.due else NOTHING
         dialog = session.request_dialog(offering=True)
         if dialog is None:
             return NOTHING

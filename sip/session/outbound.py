@@ -38,8 +38,12 @@ _PLAIN = (Purpose.INFO, Purpose.REFER, Purpose.NOTIFY)
 """Requests within the dialog that no other part of the session stores."""
 MAX_PLAIN = 16
 """Limit of stored plain requests, by CSeq: digits follow each other faster than their responses."""
-_SUPPORTED = supported_fields()
-_SUPPORTED_UNRELIABLY = supported_fields(OPTION_TAG)
+_SUPPORTED = [("supported", name, value) for name, value in supported_fields()]
+_SUPPORTED_UNRELIABLY = [("supported", name, value) for name, value in supported_fields(OPTION_TAG)]
+_RESPONDED = (Disarm(Event.TIMER_SILENCE),)
+"""Effects of the first response."""
+_RUNG = (Disarm(Event.TIMER_SILENCE), Disarm(Event.TIMER_RINGING))
+"""Effects of the end of ringing."""
 _BUILT_AGAIN = frozenset(
     ("via", "max-forwards", "from", "to", "call-id", "cseq", "route", "contact", "content-type")
     + ("authorization", "proxy-authorization", "content-length")
@@ -94,7 +98,7 @@ class OutboundInviteSession(InviteSession):
             ]
         )
         headers.call_id = self.call_id
-        headers.extend(_SUPPORTED if invite.rel100 != "off" else _SUPPORTED_UNRELIABLY)
+        headers.entries += _SUPPORTED if invite.rel100 != "off" else _SUPPORTED_UNRELIABLY
         headers.extend(timer_fields)
         if invite.rel100 == "required":
             headers.add("Require", OPTION_TAG)
@@ -269,9 +273,9 @@ class OutboundInviteSession(InviteSession):
         return super().reject_offer(status, warning)
 
     def _progress(self, response: Response) -> Sequence[Effect]:
+        first: Sequence[Effect] = NOTHING if self._responded else _RESPONDED
         self._responded = True
-        progress = self._forks.receive_provisional(self, response) if response.status > 100 else NOTHING
-        return (Disarm(Event.TIMER_SILENCE), *progress)
+        return (*first, *self._forks.receive_provisional(self, response)) if response.status > 100 else first
 
     def _answer_early_offer(self, body: bytes) -> Sequence[Effect]:
         return self._forks.answer_offer(self, body)
@@ -303,7 +307,7 @@ class OutboundInviteSession(InviteSession):
         ack = self._make_ack(b"")
         self.state = State.CONFIRMED
         answered = Notify(Answered(body, response.headers))
-        timers = (*self._quiet(), *self.refresh.receive_2xx(response))
+        timers = (*_RUNG, *self.refresh.receive_2xx(response))
         return (ack, *timers, *dropped, answered, *self.offers.send_next(self))
 
     def _offered(self, response: Response) -> Sequence[Effect]:
@@ -313,16 +317,13 @@ class OutboundInviteSession(InviteSession):
             *self.refresh.receive_2xx(response),
         )
         answered = Notify(Answered(body, response.headers, needs_answer=True))
-        return (*self._quiet(), *dropped, *wait, answered)
+        return (*_RUNG, *dropped, *wait, answered)
 
     def _answer_offer(self, body: bytes) -> Sequence[Effect]:
         ack = self._make_ack(body)
         self.offers.local_sdp = body
         self.state = State.CONFIRMED
         return (Disarm(Event.TIMER_LATE_ANSWER), ack, *self.offers.send_next(self))
-
-    def _quiet(self) -> Sequence[Effect]:
-        return (Disarm(Event.TIMER_SILENCE), Disarm(Event.TIMER_RINGING))
 
     def _establish(self, response: Response) -> tuple[bytes, Sequence[Effect]]:
         """Confirm the dialog of a 2xx; return the description in force, and the effects of dropping forks."""
@@ -388,9 +389,9 @@ class OutboundInviteSession(InviteSession):
     def _cancel_invite(self, failed: Failed, reason: str | None = None) -> Sequence[Effect]:
         self._bye_reason = reason
         if self._responded:
-            return (*self._cancel(), *self._quiet(), *self._forks.drop_all(self), Notify(failed))
+            return (*self._cancel(), *_RUNG, *self._forks.drop_all(self), Notify(failed))
         # Without a provisional response a CANCEL might overtake its INVITE (RFC 3261 9.1).
-        return (CancelInvite(CancelStep.ABANDON), *self._quiet(), Notify(failed))
+        return (CancelInvite(CancelStep.ABANDON), *_RUNG, Notify(failed))
 
     def _cancel(self) -> Sequence[Effect]:
         self._cancelled = True

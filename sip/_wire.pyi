@@ -175,6 +175,29 @@ class SourceGuard:
     def largest(self) -> int:
         """Entries of the largest table."""
 
+class TimerQueue:
+    """
+    Running timers of what Python owns; no clock. `now_s` must never go back.
+
+    To arm, to disarm and to fire take constant time. An exception of a callback costs no other timer, since
+    the caller calls it.
+    """
+
+    def __init__(self) -> None: ...
+    def arm(self, now_s: float, delay_s: float, callback: Callable[[int], object], event: int, /) -> int:
+        """Keep a callback with an event of 0 to 255 for the time after a delay; returns its number, not 0."""
+
+    def disarm(self, timer: int, /) -> None:
+        """Drop a timer by its number; no-op when it has fired or was disarmed before."""
+
+    def take_due(self, now_s: float, /) -> tuple[Callable[[int], object], int] | None:
+        """Take callback and event of the timer that is due first; None when none is due."""
+
+    def __len__(self) -> int: ...
+    @property
+    def due_s(self) -> float:
+        """When a timer is due; infinite when none runs."""
+
 class DatagramReader:
     """
     Reads a UDP socket, and hands over the datagrams that its guard lets pass.

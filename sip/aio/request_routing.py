@@ -14,7 +14,6 @@ from sip.location.rfc3263 import Destination, Target, default_port
 from sip.message.message import Request, Response
 from sip.session.dialog import Dialog
 from sip.session.model import State
-from sip.timers import Timer
 
 SendOn = Callable[[Flow | None, Failure], None]
 
@@ -121,6 +120,9 @@ class RequestRouter:
         if not is_address(host):
             return False, None
         transport = "tls" if destination.secure else destination.transport or "udp"
+        port = destination.port or default_port(transport)
+        if current_flow is not None and _leads_to(current_flow, transport, host, port):
+            return True, current_flow
         name = destination.verify
         if current_flow is not None:
             lacks = self.layer.transport_for(transport, host, current_flow.transport) is None
@@ -129,17 +131,18 @@ class RequestRouter:
                 return True, None if current_flow.closed else current_flow
             # The peer's proved name also proves an address it gave us: few certificates are for addresses.
             name = name or current_flow.name
-        port = destination.port or default_port(transport)
         return True, self.flow_to(Target(transport, host, port, name or host), current_flow)
 
     def flow_to(self, target: Target, current_flow: Flow | None) -> Flow | None:
         """Return a flow to a target: `current_flow` if it leads there."""
-        remote = (target.host, target.port)
-        if current_flow is not None and current_flow.remote == remote and not current_flow.closed:
-            if current_flow.transport.name == target.transport:
-                return current_flow
+        if current_flow is not None and _leads_to(current_flow, target.transport, target.host, target.port):
+            return current_flow
         transport = None if current_flow is None else current_flow.transport
-        return self.layer.flow_to(target.transport, remote, transport, target.name)
+        return self.layer.flow_to(target.transport, (target.host, target.port), transport, target.name)
+
+
+def _leads_to(flow: Flow, transport: str, host: str, port: int) -> bool:
+    return flow.remote == (host, port) and flow.transport.name == transport and not flow.closed
 
 
 logger = logging.getLogger(__name__)
@@ -169,7 +172,7 @@ class ServerFailover:
         self._current_flow = session.flow if effect.next_hop is not None else None
         self._failover: Failover | None = None
         self._transaction: ClientTransaction | None = None
-        self._timer: Timer | None = None
+        self._timer: int | None = None
         self._done = False
         self._late: dict[str, Request] = {}
         self._cancelled: set[ClientTransaction] = set()

@@ -36,7 +36,6 @@ from sip.session.model import Event, OutboundInvite, State
 from sip.session.outbound import OutboundInviteSession
 from sip.session.refer import refer_to
 from sip.session.replaces import Replaces
-from sip.timers import Timer
 
 if TYPE_CHECKING:
     from sip.aio.request_routing import ServerFailover
@@ -75,7 +74,8 @@ class Session:
         """Transactions of requests of the peer in the session, by number; over UDP each lasts for 32 s."""
         self._invite_transaction: ServerTransaction | None = None
         """Transaction of the INVITE of a peer."""
-        self._timers: dict[int, Timer] = {}
+        self._timers: dict[int, int] = {}
+        """Numbers of running timers by event."""
         self._transactions: dict[Purpose, ClientTransaction] = {}
         self._events: deque[SessionEvent] | None = None
         self._in_command = False

@@ -7,7 +7,6 @@ from sip.aio.transport import Address, Flow
 from sip.effects import Failure, Purpose
 from sip.message.encoding import to_bytes
 from sip.message.message import Request, Response, reply, serialise
-from sip.timers import Timer
 
 if TYPE_CHECKING:
     from sip._wire import RequestFields, ResponseFields
@@ -75,7 +74,7 @@ class ClientTransaction:
         self.fallback: Flow | None = None
         self.refusal: str | None = None
         """Reason of an ICMP error of the request: the next one ends it."""
-        self.trial: Timer | None = None
+        self.trial: int | None = None
         """Timer of the wait for a connection."""
 
     def send(self, data: bytes) -> None:

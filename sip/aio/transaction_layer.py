@@ -44,7 +44,6 @@ from sip.message.multipart import unwrap
 from sip.message.native import wire
 from sip.message.parser import READER, parse_carefully
 from sip.message.responses import ACCEPT
-from sip.timers import Timer, TimerQueue
 
 if TYPE_CHECKING:
     from sip._wire import Found, Outputs
@@ -87,7 +86,7 @@ class TransactionLayer:
         self._tcp_fallback = TcpFallback(self)
         self.max_udp_bytes = settings.max_udp_request_bytes or sys.maxsize
         """Requests larger than this use a connection instead of UDP where possible."""
-        self.timer_queue = TimerQueue()
+        self.timer_queue = wire.TimerQueue()
         """Timers of sessions and others above; those of transactions are the engine's."""
         self._alarm: Handle | None = None
         self._alarm_at = inf
@@ -102,13 +101,18 @@ class TransactionLayer:
 
     # Timers.
 
-    def arm(self, delay_s: float, callback: Callable[[int], object], event: int = 0) -> Timer:
-        """Arm a timer that calls back with its event; once the layer is closed it never fires."""
-        timer = self.timer_queue.arm(self.clock.time(), delay_s, callback, event)
+    def arm(self, delay_s: float, callback: Callable[[int], object], event: int = 0) -> int:
+        """
+        Arm a timer that calls back with its event; returns its number.
+
+        `timer_queue.disarm` takes the number. Once the layer is closed the timer is none, with the number 0.
+        """
         if self._closed:
-            self.timer_queue.disarm(timer)
-        elif timer.due_s < self._alarm_at:
-            self._set_alarm(timer.due_s)
+            return 0
+        queue = self.timer_queue
+        timer = queue.arm(self.clock.time(), delay_s, callback, event)
+        if queue.due_s < self._alarm_at:
+            self._set_alarm(queue.due_s)
         return timer
 
     def _set_alarm(self, due_s: float) -> None:
@@ -128,10 +132,10 @@ class TransactionLayer:
         self.watchdog.catch_up()  # Messages that have come first.
         now = self.clock.time()
         self.perform(self._engine.advance(now))
-        next_s = self.timer_queue.run(now)
-        due_s = self._engine.due_s
-        if next_s is not None and next_s < due_s:
-            due_s = next_s
+        while (due := self.timer_queue.take_due(now)) is not None:
+            callback, event = due
+            callback(event)
+        due_s = min(self._engine.due_s, self.timer_queue.due_s)
         if due_s < self._alarm_at and not self._closed:
             self._set_alarm(max(due_s, now + WAKE_SPACING_S))
 
@@ -141,7 +145,7 @@ class TransactionLayer:
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-        self.timer_queue = TimerQueue()
+        self.timer_queue = wire.TimerQueue()
         self._engine.clear()
         self._handles.clear()
         for transport in self.transports:

@@ -13,7 +13,7 @@ except ImportError as error:
 
 __all__ = ["wire"]
 
-_USED = ("DatagramReader", "Engine", "Reader", "SourceGuard", "send_datagram", "write")
+_USED = ("DatagramReader", "Engine", "Reader", "SourceGuard", "TimerQueue", "send_datagram", "write")
 
 if not all(hasattr(wire, name) for name in _USED):
     raise ImportError("sip._wire was built from older sources; run `make setup`")

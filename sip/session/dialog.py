@@ -234,7 +234,9 @@ def _routes_of(message: Message) -> tuple[str, ...]:
 
     Source: RFC 3261 12.1.1, 16.12.
     """
-    return tuple(message.headers.get_all("Record-Route")) if message.record_routes else ()
+    if message.headers.first("record-route") is None or not message.record_routes:
+        return ()
+    return tuple(message.headers.get_all("Record-Route"))
 
 
 def _target(uri: SipUri) -> SipUri:

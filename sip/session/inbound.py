@@ -142,10 +142,10 @@ class InboundInviteSession(InviteSession):
     def _respond(self, answer: Reply) -> Response:
         assert self.dialog is not None
         status = answer.status
-        response = Response(status, answer.reason or reason_phrase(status), Headers())
-        headers = response.headers
-        headers.copy_keys(self.request.headers, _REPEATED if status >= 300 else _REPEATED_IN_DIALOG)
-        entries = headers.entries
+        repeated = _REPEATED if status >= 300 else _REPEATED_IN_DIALOG
+        entries = [entry for entry in self.request.headers.entries if entry[0] in repeated]
+        headers = Headers.from_entries(entries)
+        response = Response(status, answer.reason or reason_phrase(status), headers)
         entries.append(("to", "To", self.dialog.local))
         if status < 300:
             entries.append(("contact", "Contact", self.dialog.local_contact))

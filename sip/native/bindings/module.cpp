@@ -9,6 +9,7 @@
 #include "datagrams.hpp"
 #include "engine.hpp"
 #include "reader.hpp"
+#include "timer_queue.hpp"
 
 namespace nb = nanobind;
 using namespace trunkline::wire;
@@ -103,6 +104,7 @@ NB_MODULE(_wire, module) {
         .def("read", &Reader::read, nb::arg("data"), nb::arg("limits"));
     trunkline::signalling::PythonSourceGuard::define(module);
     trunkline::signalling::DatagramReader::define(module);
+    trunkline::signalling::PythonTimerQueue::define(module);
     trunkline::signalling::PythonEngine::define(module);
     // No names for their arguments, which are found by place: these are asked for every header field.
     module.def("first", &first_value);

@@ -1,8 +1,8 @@
 """
 Effects returned by the state machines: send a message, arm a timer, notify the layer above.
 
-Effects are plain values. The machines never send, sleep or read a clock; the transaction layer performs the
-effects in order.
+Effects are plain values; events for the owner of a session are effects too. The machines never send, sleep or
+read a clock; the session or the registration performs the effects in order.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sip.values import frozen
 
 if TYPE_CHECKING:
-    from sip.events import SessionEvent
-    from sip.message.message import Message, Request, Response
+    from sip.message.message import Request, Response
     from sip.message.uri import SipUri
 
 
@@ -62,13 +61,6 @@ class Effect:
 
 
 @dataclass(slots=True)
-class Send(Effect):
-    """Send these bytes to the peer of the transaction."""
-
-    data: bytes
-
-
-@dataclass(slots=True)
 class Arm(Effect):
     """Feed `event` back after `delay_s`; replaces a running timer of that event."""
 
@@ -81,20 +73,6 @@ class Disarm(Effect):
     """Cancel the timer of `event`; no-op when it is not running. One object serves all sessions."""
 
     event: int
-
-
-@dataclass(slots=True)
-class Deliver(Effect):
-    """Pass a message to the transaction user."""
-
-    message: Message
-
-
-@dataclass(slots=True)
-class Fail(Effect):
-    """Notify the transaction user that no final response will come."""
-
-    failure: Failure
 
 
 class Done(Effect):
@@ -139,10 +117,3 @@ class Respond(Effect):
 
     transaction: Any
     response: Response
-
-
-@dataclass(slots=True)
-class Notify(Effect):
-    """Report an event to the session's owner."""
-
-    event: SessionEvent

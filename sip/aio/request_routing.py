@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from sip.aio.resolver import Resolver, canonical, is_address, is_private
 from sip.aio.session import OutboundSession, Session
@@ -64,12 +65,15 @@ class RequestRouter:
 
     def acknowledge(self, ack: Request, destination: Destination, current_flow: Flow | None) -> None:
         """Resolve the flow and send the ACK of a 2xx; a lost ACK makes the peer repeat the 2xx."""
+        known, flow = self._known_flow(destination, current_flow)
+        if flow is not None:
+            self.layer.send_ack(ack, flow)
+        elif not known:
+            self._look_up(destination, current_flow, partial(self._send_ack, ack))
 
-        def send(flow: Flow | None, failure: Failure) -> None:
-            if flow is not None:
-                self.layer.send_ack(ack, flow)
-
-        self.resolve_flow(destination, current_flow, send)
+    def _send_ack(self, ack: Request, flow: Flow | None, _: Failure) -> None:
+        if flow is not None:
+            self.layer.send_ack(ack, flow)
 
     def send_alone(self, request: Request, destination: Destination, current_flow: Flow | None) -> None:
         """Send a request whose outcome is ignored."""
@@ -87,7 +91,10 @@ class RequestRouter:
         known, flow = self._known_flow(destination, current_flow)
         if known:
             send(flow, Failure.TRANSPORT)
-            return
+        else:
+            self._look_up(destination, current_flow, send)
+
+    def _look_up(self, destination: Destination, current_flow: Flow | None, send: SendOn) -> None:
         now = self.layer.clock.time
 
         def found(targets: Sequence[Target]) -> None:

@@ -16,7 +16,6 @@ from sip.effects import (
     Done,
     Effect,
     Failure,
-    Notify,
     Purpose,
     Respond,
     SendAck,
@@ -294,8 +293,8 @@ class Session:
         """Perform the machine's effects; events go to the owner last, after all other effects."""
         events: list[SessionEvent] = []
         for effect in effects:
-            if isinstance(effect, Notify):
-                events.append(effect.event)
+            if isinstance(effect, SessionEvent):
+                events.append(effect)
             else:
                 self._PERFORM[type(effect)](self, effect)
         for event in events:
@@ -540,6 +539,4 @@ def _tried(destination: Destination, event: Failed) -> tuple[Tried, ...]:
 
 def _explained(effect: Effect, transport_error: str) -> Effect:
     """Add the transport's error text to the `Failed` event of a session."""
-    if isinstance(effect, Notify) and isinstance(effect.event, Failed):
-        return Notify(replace(effect.event, reason=transport_error))
-    return effect
+    return replace(effect, reason=transport_error) if isinstance(effect, Failed) else effect

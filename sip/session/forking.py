@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sip.effects import Arm, Disarm, Effect, Notify, Purpose, Respond, StartRequest
+from sip.effects import Arm, Disarm, Effect, Purpose, Respond, StartRequest
 from sip.events import ForkEnded, Progress
 from sip.machine import NOTHING
 from sip.message.message import Message, Request, Response, reply
@@ -202,7 +202,7 @@ class Forks:
         self, session: "OutboundInviteSession", fork: EarlyDialog, message: Message
     ) -> Sequence[Effect]:
         """Handle the 199 or BYE of a fork: it has ended, and others may still answer (RFC 6228)."""
-        gone = Notify(ForkEnded(fork.tag, message.headers.get("Reason")))
+        gone = ForkEnded(fork.tag, message.headers.get("Reason"))
         if self._by_tag is not None:
             self._by_tag.pop(fork.tag, None)
         if self.latest is fork:
@@ -271,4 +271,4 @@ def _progress(
 ) -> Effect:
     tag = None if fork is None else fork.tag
     status, reason, headers = response.status, response.reason, response.headers
-    return Notify(Progress(status, reason, body, headers, tag, reliable, needs_answer))
+    return Progress(status, reason, body, headers, tag, reliable, needs_answer)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
-from sip.effects import Arm, Disarm, Done, Effect, Notify, Respond
+from sip.effects import Arm, Disarm, Done, Effect, Respond
 from sip.events import Cancelled, Ended, OfferAnswered
 from sip.machine import NOTHING, Rules, compile_rules
 from sip.message.grammar import parse_number
@@ -209,7 +209,7 @@ class InboundInviteSession(InviteSession):
     def _refuse_unacknowledged(self, _: None) -> Sequence[Effect]:
         """Reject the INVITE because no PRACK came: the caller would not get a 2xx either (RFC 3262 3)."""
         response = Respond(self._transaction, self._respond(Reply(504)))
-        return (response, *self._drop_unanswered(), Notify(Ended("local", "timeout")), Done())
+        return (response, *self._drop_unanswered(), Ended("local", "timeout"), Done())
 
     def _stop_reliable(self) -> Sequence[Effect]:
         if self._reliable is None:
@@ -235,7 +235,7 @@ class InboundInviteSession(InviteSession):
             return (ok,)
         if response.body and not self.request.body:
             self._settled = bool(prack.body)
-            return (ok, Notify(OfferAnswered(prack.body))) if prack.body else (ok,)
+            return (ok, OfferAnswered(prack.body)) if prack.body else (ok,)
         self._settled = self._settled or bool(response.body)
         if not prack.body:
             return (ok,)
@@ -269,7 +269,7 @@ class InboundInviteSession(InviteSession):
         return (*self._stop_reliable(), Respond(self._transaction, response), *wait)
 
     def _reject(self, answer: Reply) -> Sequence[Effect]:
-        ended = Notify(Ended("local", "rejected"))
+        ended = Ended("local", "rejected")
         return (Respond(self._transaction, self._respond(answer)), *self._drop_unanswered(), ended, Done())
 
     def _hangup(self, about: tuple[str | None, int]) -> Sequence[Effect]:
@@ -280,11 +280,11 @@ class InboundInviteSession(InviteSession):
         expires_s = self._expires_s
         expired = expires_s is not None and expires_s <= self.settings.max_ringing_s
         response = Respond(self._transaction, self._respond(Reply(487 if expired else 480)))
-        return (response, *self._drop_unanswered(), Notify(Ended("local", "timeout")), Done())
+        return (response, *self._drop_unanswered(), Ended("local", "timeout"), Done())
 
     def _cancel(self, reason: str | None) -> Sequence[Effect]:
         response = Respond(self._transaction, self._respond(Reply(487)))
-        return (response, *self._drop_unanswered(), Notify(Cancelled(reason)), Done())
+        return (response, *self._drop_unanswered(), Cancelled(reason), Done())
 
     def _early_bye(self, about: tuple[Request, Any]) -> Sequence[Effect]:
         request, transaction = about
@@ -295,7 +295,7 @@ class InboundInviteSession(InviteSession):
         self._bye_reason = about[0]
         return (
             *self._drop_unanswered(),
-            Notify(Ended("local", "bye", about[0])),
+            Ended("local", "bye", about[0]),
         )
 
     def _leave_now(self, _: object) -> Sequence[Effect]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from sip.auth.digest import Authenticator
-from sip.effects import Arm, Disarm, Done, Effect, Failure, Notify, Purpose, Respond, SendAck, StartRequest
+from sip.effects import Arm, Disarm, Done, Effect, Failure, Purpose, Respond, SendAck, StartRequest
 from sip.events import Confirmed, Ended, InfoReceived, OfferAnswered
 from sip.machine import NOTHING, Machine, Rules
 from sip.message.message import Request, Response, reply
@@ -210,7 +210,7 @@ class InviteSession(Machine[State]):
             fields = [("Allow", ALLOW), ("Accept", ACCEPT), *supported_fields()]
             return (Respond(transaction, reply(request, 200, headers=fields)),)
         ok = Respond(transaction, reply(request, 200, headers=(("Allow", ALLOW),)))
-        return (ok, Notify(InfoReceived(request.content_type or "", request.body)))
+        return (ok, InfoReceived(request.content_type or "", request.body))
 
     def _receive_prack(self, request: Request, transaction: Any) -> Sequence[Effect]:
         """Refuse a PRACK, which only the called side expects."""
@@ -289,7 +289,7 @@ class InviteSession(Machine[State]):
 
     def _confirm(self, about: tuple[Request, UnackedAnswer]) -> Sequence[Effect]:
         self.state = State.CONFIRMED
-        confirmed = Notify(Confirmed(about[0].body))
+        confirmed = Confirmed(about[0].body)
         return (
             *WAIT_NO_MORE,
             *self.refresh.start(self),
@@ -300,7 +300,7 @@ class InviteSession(Machine[State]):
     def _confirm_again(self, about: tuple[Request, UnackedAnswer]) -> Sequence[Effect]:
         """Handle the ACK of a re-INVITE; it holds the answer if the 2xx held the offer."""
         ack, unacked = about
-        answered = (Notify(OfferAnswered(ack.body)),) if unacked.made_offer else NOTHING
+        answered = (OfferAnswered(ack.body),) if unacked.made_offer else NOTHING
         return (*WAIT_NO_MORE, *answered, *self.offers.send_next(self))
 
     # ACKs of ours.
@@ -352,7 +352,7 @@ class InviteSession(Machine[State]):
     def _accept_bye(self, about: tuple[Request, Any]) -> Sequence[Effect]:
         request, transaction = about
         ended = Ended("remote", "bye", reason_value(request.headers), request.headers)
-        return (Respond(transaction, reply(request, 200)), *self._drop_unanswered(), Notify(ended), Done())
+        return (Respond(transaction, reply(request, 200)), *self._drop_unanswered(), ended, Done())
 
     def _accept_crossing_bye(self, about: tuple[Request, Any]) -> Sequence[Effect]:
         return (Respond(about[1], reply(about[0], 200)),)
@@ -361,20 +361,20 @@ class InviteSession(Machine[State]):
         return (Respond(about[1], reply(about[0], 200)), Done())
 
     def _leave(self, about: tuple[str | None, int]) -> Sequence[Effect]:
-        ended = Notify(Ended("local", "bye", about[0]))
+        ended = Ended("local", "bye", about[0])
         return (*self._drop_unanswered(), self._bye(about[0]), ended)
 
     def _leave_unacked(self, _: None) -> Sequence[Effect]:
         bye = self._bye('SIP;cause=408;text="ACK missing"')
-        return (*self._drop_unanswered(), bye, Notify(Ended("local", "ack_timeout")))
+        return (*self._drop_unanswered(), bye, Ended("local", "ack_timeout"))
 
     def _leave_gone(self, _: None) -> Sequence[Effect]:
         # RFC 3261 12.2.1.2: send a BYE even after 408 or 481.
-        return (*self._drop_unanswered(), self._bye(GONE_REASON), Notify(Ended("remote", "timeout")))
+        return (*self._drop_unanswered(), self._bye(GONE_REASON), Ended("remote", "timeout"))
 
     def _expire(self, _: None) -> Sequence[Effect]:
         """End a session without a refresh in time: the peer ends it as well (RFC 4028 10)."""
-        ended = Notify(Ended("local", "session_expired", EXPIRED_REASON))
+        ended = Ended("local", "session_expired", EXPIRED_REASON)
         return (*self._drop_unanswered(), self._bye(EXPIRED_REASON), ended)
 
     def _end(self, _: object) -> Sequence[Effect]:

@@ -17,7 +17,6 @@ from sip.effects import (
     Done,
     Effect,
     Failure,
-    Notify,
     Purpose,
     SendAck,
     StartRequest,
@@ -296,17 +295,17 @@ class OutboundInviteSession(InviteSession):
         failed = Failed(
             response.status, response.reason, response.headers, "response", response.retry_after_s
         )
-        return (*self._drop_unanswered(), Notify(failed), Done())
+        return (*self._drop_unanswered(), failed, Done())
 
     def _fail_unanswered(self, failure: Failure) -> Sequence[Effect]:
         status, reason = _NO_RESPONSE[failure]
-        return (*self._drop_unanswered(), Notify(Failed(status, reason, None, failure.value)), Done())
+        return (*self._drop_unanswered(), Failed(status, reason, None, failure.value), Done())
 
     def _answered(self, response: Response) -> Sequence[Effect]:
         body, dropped = self._establish(response)
         ack = self._make_ack(b"")
         self.state = State.CONFIRMED
-        answered = Notify(Answered(body, response.headers))
+        answered = Answered(body, response.headers)
         timers = (*_RUNG, *self.refresh.receive_2xx(response))
         return (ack, *timers, *dropped, answered, *self.offers.send_next(self))
 
@@ -316,7 +315,7 @@ class OutboundInviteSession(InviteSession):
             Arm(Event.TIMER_LATE_ANSWER, self.settings.owner_patience_s),
             *self.refresh.receive_2xx(response),
         )
-        answered = Notify(Answered(body, response.headers, needs_answer=True))
+        answered = Answered(body, response.headers, needs_answer=True)
         return (*_RUNG, *dropped, *wait, answered)
 
     def _answer_offer(self, body: bytes) -> Sequence[Effect]:
@@ -389,9 +388,9 @@ class OutboundInviteSession(InviteSession):
     def _cancel_invite(self, failed: Failed, reason: str | None = None) -> Sequence[Effect]:
         self._bye_reason = reason
         if self._responded:
-            return (*self._cancel(), *_RUNG, *self._forks.drop_all(self), Notify(failed))
+            return (*self._cancel(), *_RUNG, *self._forks.drop_all(self), failed)
         # Without a provisional response a CANCEL might overtake its INVITE (RFC 3261 9.1).
-        return (CancelInvite(CancelStep.ABANDON), *_RUNG, Notify(failed))
+        return (CancelInvite(CancelStep.ABANDON), *_RUNG, failed)
 
     def _cancel(self) -> Sequence[Effect]:
         self._cancelled = True
@@ -412,7 +411,7 @@ class OutboundInviteSession(InviteSession):
         return (CancelInvite(CancelStep.GIVE_UP), Done())
 
     def _leave_for_owner(self, _: None) -> Sequence[Effect]:
-        ended = Notify(Ended("local", "timeout"))
+        ended = Ended("local", "timeout")
         return (self._make_ack(b""), *self._drop_unanswered(), self._bye(None), ended)
 
     def _leave_unanswered_offer(self, about: tuple[str | None, int]) -> Sequence[Effect]:

@@ -291,12 +291,13 @@ class Session:
 
     def _perform(self, effects: Sequence[Effect]) -> None:
         """Perform the machine's effects; events go to the owner last, after all other effects."""
+        perform = self._PERFORM
         events: list[SessionEvent] = []
         for effect in effects:
             if isinstance(effect, SessionEvent):
                 events.append(effect)
             else:
-                self._PERFORM[type(effect)](self, effect)
+                perform[type(effect)](self, effect)
         for event in events:
             if isinstance(event, Failed):
                 event = self._with_targets(event)

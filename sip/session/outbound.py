@@ -97,8 +97,8 @@ class OutboundInviteSession(InviteSession):
             ]
         )
         headers.call_id = self.call_id
-        headers.entries += _SUPPORTED if invite.rel100 != "off" else _SUPPORTED_UNRELIABLY
-        headers.entries += [(name.lower(), name, value) for name, value in timer_fields]
+        headers.entries.extend(_SUPPORTED if invite.rel100 != "off" else _SUPPORTED_UNRELIABLY)
+        headers.entries.extend([(name.lower(), name, value) for name, value in timer_fields])
         if invite.rel100 == "required":
             headers.add("Require", OPTION_TAG)
         if invite.body:

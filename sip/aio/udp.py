@@ -64,12 +64,12 @@ class UdpTransport(Transport):
     """
     One UDP socket, read and written without an asyncio protocol.
 
-    Reading many datagrams per wake-up makes a busy socket cheap. The native module does so with one system
-    call and keeps the interpreter lock; the socket module releases it on every call, and other threads take
-    it in the middle of a message. What `protection` drops never becomes an
-    object; without it every source is known. `on_wait` is called with the seconds that a datagram had waited,
-    when datagrams wait. A `watchdog` reads the socket while the loop stands still. `on_error` is called with
-    each ICMP error of a datagram.
+    What `protection` drops never becomes an object; without it every source is known. `on_wait` is called
+    with the seconds that a datagram had waited, when datagrams wait. A `watchdog` reads the socket while the
+    loop stands still. `on_error` is called with each ICMP error of a datagram.
+
+    The native module reads many datagrams with one system call and keeps the interpreter lock. The socket
+    module releases it on every call, and other threads take it in the middle of a message.
 
     The loop watches an epoll descriptor in place of the socket: uvloop stops watching a descriptor that polls
     as broken, as a socket with an ICMP error does.

@@ -179,6 +179,29 @@ class SourceGuard:
     def largest(self) -> int:
         """Entries of the largest table."""
 
+class TimerQueue:
+    """
+    Running timers of what Python owns; no clock. `now_s` must never go back.
+
+    To arm, to disarm and to fire take constant time. An exception of a callback costs no other timer, since
+    the caller calls it.
+    """
+
+    def __init__(self) -> None: ...
+    def arm(self, now_s: float, delay_s: float, callback: Callable[[int], object], event: int, /) -> int:
+        """Keep a callback with an event of 0 to 255 for the time after a delay; returns its number, not 0."""
+
+    def disarm(self, timer: int, /) -> None:
+        """Drop a timer by its number; no-op when it has fired or was disarmed before."""
+
+    def take_due(self, now_s: float, /) -> tuple[Callable[[int], object], int] | None:
+        """Take callback and event of the timer that is due first; None when none is due."""
+
+    def __len__(self) -> int: ...
+    @property
+    def due_s(self) -> float:
+        """When a timer is due; infinite when none runs."""
+
 class DatagramReader:
     """
     Reads a UDP socket, and hands over the datagrams that its guard lets pass.
@@ -193,8 +216,7 @@ class DatagramReader:
         """
         Read up to 32 datagrams that a socket has; returns their number.
 
-        Raises:
-            OSError: What the system says of an earlier datagram.
+        It is 0 as well when the system reports an error of an earlier datagram; what waits is read next.
         """
 
     def next(
@@ -296,11 +318,15 @@ class Engine:
     def remove_socket(self, socket: int, /) -> None:
         """Serve a socket no more."""
 
-    def note_served(self, now_s: float, /) -> None:
-        """Note that the loop reads its sockets, though nothing in them is for the engine."""
+    def note_served(self, now_s: float, /) -> bool:
+        """
+        Note that the loop reads its sockets, though nothing in them is for the engine.
+
+        True if the thread has kept something, which came before what is read now.
+        """
 
     def set_guard(self, guard: SourceGuard, /) -> None:
-        """Use a guard for what comes while the loop stands still."""
+        """Use a guard for what comes while the loop stands still, and have it trust who answers requests."""
 
     def set_opening(self, opening: bool, /) -> None:
         """Allow the thread to open transactions; False leaves all to the loop."""
@@ -308,12 +334,12 @@ class Engine:
     def set_tracing(self, tracing: bool, /) -> None:
         """Keep also what was answered without Python, for a trace."""
 
-    def take_kept(self) -> list[Kept]:
-        """Take what the thread has kept, in its order."""
+    def take_kept(self, most: int, /) -> list[Kept]:
+        """Take what the thread has kept first, up to `most`, in its order."""
 
     @property
     def wake_descriptor(self) -> int:
-        """Descriptor that becomes readable when something is kept."""
+        """Descriptor that is readable while something is kept."""
 
     def stop(self) -> None:
         """End the thread."""

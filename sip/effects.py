@@ -1,8 +1,8 @@
 """
 Effects returned by the state machines: send a message, arm a timer, notify the layer above.
 
-Effects are plain values. The machines never send, sleep or read a clock; the transaction layer performs the
-effects in order.
+Effects are plain values; events for the owner of a session are effects too. The machines never send, sleep or
+read a clock; the session or the registration performs the effects in order.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sip.values import frozen
 
 if TYPE_CHECKING:
-    from sip.events import SessionEvent
-    from sip.message.message import Message, Request, Response
+    from sip.message.message import Request, Response
     from sip.message.uri import SipUri
 
 
@@ -61,13 +60,6 @@ class Effect:
 
 
 @frozen
-class Send(Effect):
-    """Send these bytes to the peer of the transaction."""
-
-    data: bytes
-
-
-@frozen
 class Arm(Effect):
     """Feed `event` back after `delay_s`; replaces a running timer of that event."""
 
@@ -77,23 +69,9 @@ class Arm(Effect):
 
 @frozen
 class Disarm(Effect):
-    """Cancel the timer of `event`; no-op when it is not running."""
+    """Cancel the timer of `event`; no-op when it is not running. One object serves all sessions."""
 
     event: int
-
-
-@frozen
-class Deliver(Effect):
-    """Pass a message to the transaction user."""
-
-    message: Message
-
-
-@frozen
-class Fail(Effect):
-    """Notify the transaction user that no final response will come."""
-
-    failure: Failure
 
 
 class Done(Effect):
@@ -138,10 +116,3 @@ class Respond(Effect):
 
     transaction: Any
     response: Response
-
-
-@frozen
-class Notify(Effect):
-    """Report an event to the session's owner."""
-
-    event: SessionEvent

@@ -3,15 +3,16 @@
 from dataclasses import field
 from typing import Literal
 
+from sip.effects import Effect
 from sip.location.failover import Tried
 from sip.message.message import Headers
 from sip.session.refer import Refer
 from sip.values import frozen
 
 
-class SessionEvent:
+class SessionEvent(Effect):
     """
-    Base of all session events.
+    Base of all session events, which are effects: a machine returns what its owner is told.
 
     Exactly one terminal event is the last of a session: `Failed`, `Cancelled` or `Ended`.
     """

@@ -10,7 +10,7 @@ from sip.aio.session import InboundSession, OutboundSession, Session
 from sip.aio.settings import Screened, ScreenVerdict, Source, UserAgentSettings
 from sip.aio.tcp import StreamLimits
 from sip.aio.tls import ClientCertificates, TlsSettings
-from sip.aio.transaction_layer import TraceRecord
+from sip.aio.trace import OnMessage, TraceFields, TraceRecord
 from sip.aio.transport import Listen
 from sip.aio.user_agent import UserAgent
 
@@ -23,6 +23,7 @@ __all__ = [
     "InboundSession",
     "Listen",
     "NameServer",
+    "OnMessage",
     "OutboundSession",
     "Resolver",
     "RegistrationIO",
@@ -34,6 +35,7 @@ __all__ = [
     "Source",
     "StreamLimits",
     "TlsSettings",
+    "TraceFields",
     "TraceRecord",
     "UserAgent",
     "UserAgentSettings",

@@ -49,7 +49,8 @@ class Guard:
         self.starting = False
         """True while the program starts: messages that wait then are no sign of overload."""
         self._own: Address | None = None
-        self._has_fronts = bool(settings.fronts)
+        self.has_fronts = bool(settings.fronts)
+        """True if `locate` must be called for every message."""
         self._refused: Counter[str] = Counter()
         self._clock: Clock
         self._shedder = CallShedder(overload or OverloadSettings())
@@ -91,7 +92,7 @@ class Guard:
 
     def locate(self, data: bytes, flow: Flow) -> None:
         """Set the origin of a flow to the sender of this message, which only a front may name."""
-        if self._has_fronts:
+        if self.has_fronts:
             origin = self.protection.sources.origin_of(data, *flow.remote)
             flow.origin = None if origin == flow.remote else origin
 

@@ -131,7 +131,7 @@ class SocketSharing:
         if guard is not None:
             for host in self._handed.hosts:
                 guard.protection.trust(host, layer.clock.time())
-        layer.previous = PreviousProcess(self._owns, self._handed.call_ids, self._send)
+        layer.set_previous(PreviousProcess(self._owns, self._handed.call_ids, self._send))
 
     def inherited(self, listen: Listen) -> socket.socket | None:
         """Return the previous process's socket for an address, or None."""
@@ -144,7 +144,8 @@ class SocketSharing:
 
     def end(self) -> int:
         """Stop forwarding after the previous process exited; returns the count of forwarded messages."""
-        previous, self._layer.previous = self._layer.previous, None
+        previous = self._layer.previous
+        self._layer.set_previous(None)
         return 0 if previous is None else previous.forwarded
 
     def _owns(self, message: Message) -> bool:

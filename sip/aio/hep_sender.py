@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from sip.aio.transaction_layer import TraceRecord
+from sip.aio.trace import TraceRecord
 from sip.hep import HepMessage, encode_hep
 from sip.redaction import withhold_secrets
 

@@ -202,5 +202,5 @@ class _Ending:
             flow = transport.flow_to(peer if transport.reliable else session.peer, via.host)
             transaction = layer.start_server(invite, flow)
             transaction.tag = session.local_tag
-            transaction.respond(reply(invite, 503, headers=(("Reason", self._reason),)))
+            layer.respond(transaction, reply(invite, 503, headers=(("Reason", self._reason),)))
         self._over()

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from sip.aio.resolver import Resolver, canonical, is_address, is_private
 from sip.aio.session import OutboundSession, Session
@@ -14,7 +15,6 @@ from sip.location.rfc3263 import Destination, Target, default_port
 from sip.message.message import Request, Response
 from sip.session.dialog import Dialog
 from sip.session.model import State
-from sip.timers import Timer
 
 SendOn = Callable[[Flow | None, Failure], None]
 
@@ -65,12 +65,15 @@ class RequestRouter:
 
     def acknowledge(self, ack: Request, destination: Destination, current_flow: Flow | None) -> None:
         """Resolve the flow and send the ACK of a 2xx; a lost ACK makes the peer repeat the 2xx."""
+        known, flow = self._known_flow(destination, current_flow)
+        if flow is not None:
+            self.layer.send_ack(ack, flow)
+        elif not known:
+            self._look_up(destination, current_flow, partial(self._send_ack, ack))
 
-        def send(flow: Flow | None, failure: Failure) -> None:
-            if flow is not None:
-                self.layer.send_ack(ack, flow)
-
-        self.resolve_flow(destination, current_flow, send)
+    def _send_ack(self, ack: Request, flow: Flow | None, _: Failure) -> None:
+        if flow is not None:
+            self.layer.send_ack(ack, flow)
 
     def send_alone(self, request: Request, destination: Destination, current_flow: Flow | None) -> None:
         """Send a request whose outcome is ignored."""
@@ -88,7 +91,10 @@ class RequestRouter:
         known, flow = self._known_flow(destination, current_flow)
         if known:
             send(flow, Failure.TRANSPORT)
-            return
+        else:
+            self._look_up(destination, current_flow, send)
+
+    def _look_up(self, destination: Destination, current_flow: Flow | None, send: SendOn) -> None:
         now = self.layer.clock.time
 
         def found(targets: Sequence[Target]) -> None:
@@ -121,6 +127,9 @@ class RequestRouter:
         if not is_address(host):
             return False, None
         transport = "tls" if destination.secure else destination.transport or "udp"
+        port = destination.port or default_port(transport)
+        if current_flow is not None and _leads_to(current_flow, transport, host, port):
+            return True, current_flow
         name = destination.verify
         if current_flow is not None:
             lacks = self.layer.transport_for(transport, host, current_flow.transport) is None
@@ -129,17 +138,18 @@ class RequestRouter:
                 return True, None if current_flow.closed else current_flow
             # The peer's proved name also proves an address it gave us: few certificates are for addresses.
             name = name or current_flow.name
-        port = destination.port or default_port(transport)
         return True, self.flow_to(Target(transport, host, port, name or host), current_flow)
 
     def flow_to(self, target: Target, current_flow: Flow | None) -> Flow | None:
         """Return a flow to a target: `current_flow` if it leads there."""
-        remote = (target.host, target.port)
-        if current_flow is not None and current_flow.remote == remote and not current_flow.closed:
-            if current_flow.transport.name == target.transport:
-                return current_flow
+        if current_flow is not None and _leads_to(current_flow, target.transport, target.host, target.port):
+            return current_flow
         transport = None if current_flow is None else current_flow.transport
-        return self.layer.flow_to(target.transport, remote, transport, target.name)
+        return self.layer.flow_to(target.transport, (target.host, target.port), transport, target.name)
+
+
+def _leads_to(flow: Flow, transport: str, host: str, port: int) -> bool:
+    return flow.remote == (host, port) and flow.transport.name == transport and not flow.closed
 
 
 logger = logging.getLogger(__name__)
@@ -169,7 +179,7 @@ class ServerFailover:
         self._current_flow = session.flow if effect.next_hop is not None else None
         self._failover: Failover | None = None
         self._transaction: ClientTransaction | None = None
-        self._timer: Timer | None = None
+        self._timer: int | None = None
         self._done = False
         self._late: dict[str, Request] = {}
         self._cancelled: set[ClientTransaction] = set()
@@ -333,7 +343,7 @@ class ServerFailover:
         self._done = True
         timer, self._timer = self._timer, None
         if timer is not None:
-            self._router.layer.disarm(timer)
+            self._router.layer.timer_queue.disarm(timer)
 
     # Targets that were given up.
 

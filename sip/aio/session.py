@@ -16,7 +16,6 @@ from sip.effects import (
     Done,
     Effect,
     Failure,
-    Notify,
     Purpose,
     Respond,
     SendAck,
@@ -36,7 +35,6 @@ from sip.session.model import Event, OutboundInvite, State
 from sip.session.outbound import OutboundInviteSession
 from sip.session.refer import refer_to
 from sip.session.replaces import Replaces
-from sip.timers import Timer
 
 if TYPE_CHECKING:
     from sip.aio.request_routing import ServerFailover
@@ -65,13 +63,18 @@ class Session:
         self._machine = machine
         self.call_id = machine.call_id
         """The Call-ID."""
+        self.key = (machine.call_id, machine.local_tag)
+        """Call-ID and our tag, the key by which requests within the session find it."""
         self.flow = flow
         """Flow on which the peer last sent a message."""
         self.on_event: OnEvent | None = None
         self.data: Any = None
         self.requests: set[int] = set()
         """Transactions of requests of the peer in the session, by number; over UDP each lasts for 32 s."""
-        self._timers: dict[int, Timer] = {}
+        self._invite_transaction: ServerTransaction | None = None
+        """Transaction of the INVITE of a peer."""
+        self._timers: dict[int, int] = {}
+        """Numbers of running timers by event."""
         self._transactions: dict[Purpose, ClientTransaction] = {}
         self._events: deque[SessionEvent] | None = None
         self._in_command = False
@@ -83,11 +86,6 @@ class Session:
     def state(self) -> State:
         """State of the session."""
         return self._machine.state
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """Call-ID and our tag, the key by which requests within the session find it."""
-        return (self._machine.call_id, self._machine.local_tag)
 
     @property
     def local(self) -> NameAddr:
@@ -212,10 +210,10 @@ class Session:
 
     def saved(self) -> dict[str, Any] | None:
         """Return the state for ending this session elsewhere (see `sip.recovery`); None once it is over."""
-        if self.state in _CONFIRMED_STATES and self._machine.dialog is not None and self.flow is not None:
-            flow = self.flow
-            return save_dialog(self._machine.dialog, flow.transport.name, flow.remote, flow.name)
-        return self._saved_invite() if self.state <= State.CANCELLING else None
+        machine, flow = self._machine, self.flow
+        if machine.state in _CONFIRMED_STATES and machine.dialog is not None and flow is not None:
+            return save_dialog(machine.dialog, flow.transport.name, flow.remote, flow.name)
+        return self._saved_invite() if machine.state <= State.CANCELLING else None
 
     def _saved_invite(self) -> dict[str, Any] | None:
         """Return the saved state of an unanswered INVITE; inbound and outbound sessions differ."""
@@ -273,7 +271,7 @@ class Session:
     def _hold(self, flow: Flow | None) -> None:
         """Hold a connection open for the session and release the previous one."""
         held = self._held
-        if held is flow or (flow is not None and self.state is State.ENDED):
+        if held is flow or (flow is not None and self._machine.state is State.ENDED):
             return  # Messages after the end need no connection.
         if held is not None:
             held.release()
@@ -293,31 +291,37 @@ class Session:
 
     def _perform(self, effects: Sequence[Effect]) -> None:
         """Perform the machine's effects; events go to the owner last, after all other effects."""
+        perform = self._PERFORM
         events: list[SessionEvent] = []
         for effect in effects:
-            if isinstance(effect, Notify):
-                events.append(effect.event)
+            if isinstance(effect, SessionEvent):
+                events.append(effect)
             else:
-                self._PERFORM[type(effect)](self, effect)
+                perform[type(effect)](self, effect)
         for event in events:
-            self._notify_owner(event)
+            if isinstance(event, Failed):
+                event = self._with_targets(event)
+            if self._in_command or self._events:
+                self._queue(event)
+            else:
+                self._call(event)
 
     def _respond(self, effect: Respond) -> None:
         response, dialog = effect.response, self._machine.dialog
         if dialog is not None and dialog.session_id and response.headers.first("session-id") is None:
-            response.headers.add("Session-ID", dialog.session_id)
-        effect.transaction.respond(response)
+            response.headers.entries.append(("session-id", "Session-ID", dialog.session_id))
+        self._host.layer.respond(effect.transaction, response)
 
     def _disarm(self, effect: Disarm) -> None:
         timer = self._timers.pop(effect.event, None)
         if timer is not None:
-            self._host.layer.disarm(timer)
+            self._host.layer.timer_queue.disarm(timer)
 
     def _arm(self, effect: Arm) -> None:
         layer = self._host.layer
         old = self._timers.get(effect.event)
         if old is not None:
-            layer.disarm(old)
+            layer.timer_queue.disarm(old)
         self._timers[effect.event] = layer.arm(effect.delay_s, self.on_timer, effect.event)
 
     def _cancel(self, effect: CancelInvite) -> None:
@@ -332,23 +336,29 @@ class Session:
 
     def _end(self, _: Done) -> None:
         for timer in self._timers.values():
-            self._host.layer.disarm(timer)
+            self._host.layer.timer_queue.disarm(timer)
         self._timers.clear()
         reinvite = self._transactions.get(Purpose.REINVITE)
         if reinvite is not None:
             self._host.layer.expire(reinvite)
         self._transactions.clear()
-        self._hold(None)
+        if self._held is not None:
+            self._hold(None)
+        if self._invite_transaction is not None:
+            # The transaction outlives the session by 32 s and must not keep it in memory.
+            self._invite_transaction.user = None
+            self._invite_transaction = None
         self._host.forget(self)
 
-    def _notify_owner(self, event: SessionEvent) -> None:
-        if self._in_command or self._events:
-            if self._events is None:
-                self._events = deque()
-            self._events.append(event)
-            self._host.layer.clock.call_soon(self._notify_queued)
-        else:
-            self._call(event)
+    def _with_targets(self, failed: Failed) -> Failed:
+        """Add the targets that were tried."""
+        return failed
+
+    def _queue(self, event: SessionEvent) -> None:
+        if self._events is None:
+            self._events = deque()
+        self._events.append(event)
+        self._host.layer.clock.call_soon(self._notify_queued)
 
     def _notify_queued(self) -> None:
         if self._events:
@@ -373,7 +383,7 @@ Session._PERFORM = {
     ),
     StartRequest: lambda session, effect: session._host.router.send_request(session, effect),
     CancelInvite: Session._cancel,
-    Done: lambda session, effect: session._end(effect),
+    Done: Session._end,
 }
 
 
@@ -385,7 +395,6 @@ class InboundSession(Session):
     def __init__(self, host: "UserAgent", machine: InboundInviteSession, flow: Flow) -> None:
         super().__init__(host, machine, flow)
         request = machine.request
-        self._transaction: ServerTransaction | None = None
         self.request = request
         self.replaces: Session | None = None
         """Session that this one replaces (RFC 3891): it ends when this one is answered."""
@@ -441,7 +450,7 @@ class InboundSession(Session):
         """Send the 200; `Confirmed` follows with the ACK."""
         self._command(self._machine.answer(Reply(200, None, body, headers)))
         replaced, self.replaces = self.replaces, None
-        if replaced is not None and self.state is not State.ENDED:
+        if replaced is not None and self._machine.state is not State.ENDED:
             replaced.hangup()
 
     def reject(self, status: int, reason: str | None = None, headers: Iterable[tuple[str, str]] = ()) -> None:
@@ -456,15 +465,8 @@ class InboundSession(Session):
 
     def start(self, transaction: ServerTransaction) -> None:
         """Start the session; called by the user agent."""
-        self._transaction = transaction
+        self._invite_transaction = transaction
         self._perform(self._machine.start(transaction))
-
-    def _end(self, effect: Done) -> None:
-        super()._end(effect)
-        if self._transaction is not None:
-            # The transaction outlives the session by 32 s and must not keep it in memory.
-            self._transaction.user = None
-            self._transaction = None
 
 
 def _check_range(status: int, low: int, high: int) -> None:
@@ -518,12 +520,10 @@ class OutboundSession(Session):
                 return
         super().on_timer(event)
 
-    def _notify_owner(self, event: SessionEvent) -> None:
-        if isinstance(event, Failed):
-            failover = self.failover
-            tried = _tried(self.invite.destination, event) if failover is None else failover.tried
-            event = replace(event, tried=tried)
-        super()._notify_owner(event)
+    def _with_targets(self, failed: Failed) -> Failed:
+        failover = self.failover
+        tried = _tried(self.invite.destination, failed) if failover is None else failover.tried
+        return replace(failed, tried=tried)
 
 
 def _tried(destination: Destination, event: Failed) -> tuple[Tried, ...]:
@@ -540,6 +540,4 @@ def _tried(destination: Destination, event: Failed) -> tuple[Tried, ...]:
 
 def _explained(effect: Effect, transport_error: str) -> Effect:
     """Add the transport's error text to the `Failed` event of a session."""
-    if isinstance(effect, Notify) and isinstance(effect.event, Failed):
-        return Notify(replace(effect.event, reason=transport_error))
-    return effect
+    return replace(effect, reason=transport_error) if isinstance(effect, Failed) else effect

@@ -7,7 +7,6 @@ from sip.aio.transport import Address, Flow
 from sip.effects import Failure, Purpose
 from sip.message.encoding import to_bytes
 from sip.message.message import Request, Response, reply, serialise
-from sip.timers import Timer
 
 if TYPE_CHECKING:
     from sip._wire import RequestFields, ResponseFields
@@ -75,7 +74,7 @@ class ClientTransaction:
         self.fallback: Flow | None = None
         self.refusal: str | None = None
         """Reason of an ICMP error of the request: the next one ends it."""
-        self.trial: Timer | None = None
+        self.trial: int | None = None
         """Timer of the wait for a connection."""
 
     def send(self, data: bytes) -> None:
@@ -91,7 +90,7 @@ class ClientTransaction:
         """Release the flow."""
         trial, self.trial = self.trial, None
         if trial is not None:
-            self.layer.disarm(trial)
+            self.layer.timer_queue.disarm(trial)
         if self.flow.reliable:
             self.flow.unwatch(self.on_flow_broken)
 
@@ -119,10 +118,6 @@ class ServerTransaction:
         """Address of responses when the request's connection is gone, and the name that is proved there."""
         if flow.reliable:
             self._sent_by = ((flow.remote[0], via.port or flow.transport.default_port), via.host)
-
-    def respond(self, response: Response) -> None:
-        """Send a response."""
-        self.layer.respond(self, response)
 
     def send(self, data: bytes) -> None:
         """

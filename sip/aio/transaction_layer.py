@@ -23,6 +23,7 @@ from sip._wire import (
     UNSENT,
 )
 from sip.aio.handover import PreviousProcess
+from sip.aio.trace import OnMessage
 from sip.aio.transaction_io import (
     MAGIC_COOKIE,
     ClientTransaction,
@@ -33,7 +34,7 @@ from sip.aio.transaction_io import (
     fields_of_response,
     trying_of,
 )
-from sip.aio.transport import Address, Clock, Flow, Handle, Listen, Transport
+from sip.aio.transport import Address, Clock, Flow, Handle, Transport
 from sip.aio.watchdog import Watchdog
 from sip.effects import Failure, Purpose
 from sip.errors import ParseError
@@ -43,8 +44,6 @@ from sip.message.multipart import unwrap
 from sip.message.native import wire
 from sip.message.parser import READER, parse_carefully
 from sip.message.responses import ACCEPT
-from sip.timers import Timer, TimerQueue
-from sip.values import frozen
 
 if TYPE_CHECKING:
     from sip._wire import Found, Outputs
@@ -57,33 +56,6 @@ WAKE_SPACING_S = 0.02
 SIP_PORT = 5060
 
 
-@frozen
-class TraceRecord:
-    """One message on the wire, with its monotonic time in seconds; derived fields are properties."""
-
-    at: float
-    direction: str
-    listen: Listen
-    remote: Address
-    message: bytes
-    call_id: str
-
-    @property
-    def transport(self) -> str:
-        """The name of the transport protocol."""
-        return self.listen.transport
-
-    @property
-    def peer(self) -> str:
-        """The other side as `host:port`."""
-        return f"{self.remote[0]}:{self.remote[1]}"
-
-    @property
-    def local(self) -> Address:
-        """Our own address, as peers know it."""
-        return (self.listen.advertise or self.listen.host, self.listen.port)
-
-
 class TransactionLayer:
     """
     Moves messages between transports, the signalling engine and the user agent above.
@@ -91,7 +63,7 @@ class TransactionLayer:
     The engine matches messages and runs the transactions; here are their handles and flows.
     """
 
-    def __init__(self, user: "UserAgent", clock: Clock, trace: Callable[[TraceRecord], None] | None) -> None:
+    def __init__(self, user: "UserAgent", clock: Clock, trace: OnMessage | None) -> None:
         settings = user.settings
         self.user = user
         self.clock = clock
@@ -100,6 +72,8 @@ class TransactionLayer:
         self._limits = settings.limits
         self._trace = trace
         self._guard = user.guard
+        self.trust = _trust_nobody if self._guard is None else self._guard.trust
+        """Adds the peer of a flow to the guard's trusted sources: we send to it, or it is in a dialog."""
         self._engine = wire.Engine(READER, settings.limits, settings.timers, settings.max_transactions)
         self._engine.set_tracing(trace is not None)
         if self._guard is not None:
@@ -112,37 +86,34 @@ class TransactionLayer:
         self._tcp_fallback = TcpFallback(self)
         self.max_udp_bytes = settings.max_udp_request_bytes or sys.maxsize
         """Requests larger than this use a connection instead of UDP where possible."""
-        self.timer_queue = TimerQueue()
+        self.timer_queue = wire.TimerQueue()
         """Timers of sessions and others above; those of transactions are the engine's."""
         self._alarm: Handle | None = None
         self._alarm_at = inf
         self._closed = False
-        self._previous: PreviousProcess | None = None
-
-    @property
-    def previous(self) -> PreviousProcess | None:
+        self.previous: PreviousProcess | None = None
         """Previous process on these addresses, as long as it has active calls."""
-        return self._previous
 
-    @previous.setter
-    def previous(self, process: PreviousProcess | None) -> None:
-        self._previous = process
+    def set_previous(self, process: PreviousProcess | None) -> None:
+        """Set the previous process; None when it has ended."""
+        self.previous = process
         self._engine.set_opening(process is None)
 
     # Timers.
 
-    def arm(self, delay_s: float, callback: Callable[[int], object], event: int = 0) -> Timer:
-        """Arm a timer that calls back with its event; once the layer is closed it never fires."""
-        timer = self.timer_queue.arm(self.clock.time(), delay_s, callback, event)
-        if self._closed:
-            self.timer_queue.disarm(timer)
-        elif timer.due_s < self._alarm_at:
-            self._set_alarm(timer.due_s)
-        return timer
+    def arm(self, delay_s: float, callback: Callable[[int], object], event: int = 0) -> int:
+        """
+        Arm a timer that calls back with its event; returns its number.
 
-    def disarm(self, timer: Timer) -> None:
-        """Cancel a timer."""
-        self.timer_queue.disarm(timer)
+        `timer_queue.disarm` takes the number. Once the layer is closed the timer is none, with the number 0.
+        """
+        if self._closed:
+            return 0
+        queue = self.timer_queue
+        timer = queue.arm(self.clock.time(), delay_s, callback, event)
+        if queue.due_s < self._alarm_at:
+            self._set_alarm(queue.due_s)
+        return timer
 
     def _set_alarm(self, due_s: float) -> None:
         if self._alarm is not None:
@@ -161,10 +132,10 @@ class TransactionLayer:
         self.watchdog.catch_up()  # Messages that have come first.
         now = self.clock.time()
         self.perform(self._engine.advance(now))
-        next_s = self.timer_queue.run(now)
-        due_s = self._engine.due_s
-        if next_s is not None and next_s < due_s:
-            due_s = next_s
+        while (due := self.timer_queue.take_due(now)) is not None:
+            callback, event = due
+            callback(event)
+        due_s = min(self._engine.due_s, self.timer_queue.due_s)
         if due_s < self._alarm_at and not self._closed:
             self._set_alarm(max(due_s, now + WAKE_SPACING_S))
 
@@ -174,7 +145,7 @@ class TransactionLayer:
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-        self.timer_queue = TimerQueue()
+        self.timer_queue = wire.TimerQueue()
         self._engine.clear()
         self._handles.clear()
         for transport in self.transports:
@@ -213,7 +184,8 @@ class TransactionLayer:
         """Handle one message that the guard lets pass; `known` is its word on the source."""
         guard, (host, port) = self._guard, flow.remote
         if guard is not None:
-            guard.locate(data, flow)
+            if guard.has_fronts:
+                guard.locate(data, flow)
             guard.arrived_bytes = len(data)
             if guard.pressed and not flow.reliable and not guard.passes(data):
                 return
@@ -227,11 +199,24 @@ class TransactionLayer:
             self.take_found(found, data, flow)
 
     def take_found(self, found: "Found", data: bytes, flow: Flow) -> None:
-        """Handle a message that the engine has matched."""
+        """Pass a message that the engine has matched on to whom it concerns, and send what it answers."""
+        kind, number, message, answer, port = found
+        handle = self._handles.get(number)
         if self._trace is not None:
-            self._note("in", data, flow, self._call_id_of(found))
-        self._take(found, data, flow)
-        self._keep_time()
+            known_by = handle if message is None else message
+            self._note("in", data, flow, "" if known_by is None else known_by.call_id)
+        if kind == RESPONSE or kind == ABSORBED:
+            if isinstance(handle, ClientTransaction):
+                self._take_response(handle, message if kind == RESPONSE else None, answer)
+        elif number == 0 and self._is_forwarded(message, data, flow):
+            pass
+        elif not isinstance(message, Response):
+            self._take_request(found, flow)
+        elif kind == STRAY:
+            self._open(message)
+            self.user.on_stray_answer(message, flow)
+        if self._engine.due_s < self._alarm_at:
+            self._keep_time()
 
     def _read(self, data: bytes, flow: Flow, opens: bool) -> "Found | None":
         """Read a message that is not plain, and have the engine match it; None if it is malformed."""
@@ -243,6 +228,8 @@ class TransactionLayer:
         now, port = self.clock.time(), 0
         if isinstance(message, Response):
             kind, number, answer = self._engine.take_response(fields_of_response(message), now)
+            if kind == RESPONSE or kind == ABSORBED:
+                self.trust(flow)
         else:
             message.headers.stamp_via(*flow.remote)
             via, fields = message.via, fields_of_request(message)
@@ -252,38 +239,19 @@ class TransactionLayer:
             )
         return kind, number, message, answer, port
 
-    def _call_id_of(self, found: "Found") -> str:
-        _, number, message, _, _ = found
-        if message is not None:
-            return message.call_id
-        handle = self._handles.get(number)
-        return "" if handle is None else handle.call_id
+    def _is_forwarded(self, message: Message | None, data: bytes, flow: Flow) -> bool:
+        """Forward a message without a transaction to the previous process, if it is of a call there."""
+        previous = self.previous
+        return previous is not None and message is not None and previous.forwards(message, data, flow)
 
-    def _take(self, found: "Found", data: bytes, flow: Flow) -> None:
-        """Pass a message on to whom it concerns, and send what the engine answers."""
-        kind, number, message, _, _ = found
-        if kind == RESPONSE or kind == ABSORBED:
-            self._take_response(found, flow)
-            return
-        if message is not None and number == 0 and self.previous is not None:
-            if self.previous.forwards(message, data, flow):
-                return
-        if not isinstance(message, Response):
-            self._take_request(found, flow)
-        elif kind == STRAY:
-            self._open(message)
-            self.user.on_stray_answer(message, flow)
-
-    def _take_response(self, found: "Found", flow: Flow) -> None:
-        kind, number, response, answer, _ = found
-        self.trust(flow)
-        transaction = self._handles.get(number)
-        if not isinstance(transaction, ClientTransaction):
-            return
+    def _take_response(
+        self, transaction: ClientTransaction, response: Message | None, answer: bytes | None
+    ) -> None:
         if answer is not None:
             transaction.send(answer)
-        if kind == RESPONSE and transaction.user is not None and isinstance(response, Response):
-            self._open(response)
+        if transaction.user is not None and isinstance(response, Response):
+            if response.body:
+                self._open(response)
             transaction.user.on_response(transaction, response)
 
     def _take_request(self, found: "Found", flow: Flow) -> None:
@@ -301,7 +269,8 @@ class TransactionLayer:
                 transaction.send(answer)
         if kind == REPEATED or not isinstance(request, Request):
             return
-        self._open(request)
+        if request.body:
+            self._open(request)
         if kind == ACK:
             self.user.on_ack(request)
         elif kind == CANCEL:
@@ -339,11 +308,6 @@ class TransactionLayer:
         if via.rport is None and not flow.reliable:
             flow = flow.transport.flow_to((flow.remote[0], via.port or SIP_PORT))
         self.send_response(response, flow)
-
-    def trust(self, flow: Flow) -> None:
-        """Add the peer of a flow to the guard's trusted sources: we send to it, or it is in a dialog."""
-        if self._guard is not None:
-            self._guard.trust(flow)
 
     # Sending.
 
@@ -415,7 +379,8 @@ class TransactionLayer:
         if transaction.flow.reliable:
             transaction.flow.watch(transaction.on_flow_broken)
         self.send(data, transaction.flow, transaction.call_id, transaction)
-        self._keep_time()
+        if self._engine.due_s < self._alarm_at:
+            self._keep_time()
 
     def fall_back(self, transaction: ClientTransaction) -> bool:
         """
@@ -509,7 +474,8 @@ class TransactionLayer:
         data = serialise(response)
         if self._engine.respond(transaction.number, response.status, data, self.clock.time()):
             transaction.send(data)
-        self._keep_time()
+        if self._engine.due_s < self._alarm_at:
+            self._keep_time()
 
     # What the engine says by itself.
 
@@ -577,12 +543,14 @@ class TransactionLayer:
     def _note(self, direction: str, data: bytes, flow: Flow, call_id: str) -> None:
         assert self._trace is not None
         try:
-            self._trace(
-                TraceRecord(self.clock.time(), direction, flow.transport.address, flow.remote, data, call_id)
-            )
+            self._trace(self.clock.time(), direction, flow.transport.address, flow.remote, data, call_id)
         except Exception:
             # A trace that fails must not lose the message.
             logger.exception("The trace callback failed")
+
+
+def _trust_nobody(flow: Flow) -> None:
+    """Stand in for `Guard.trust` of a user agent without a guard."""
 
 
 def _where(flow: Flow, port: int | None = None) -> "tuple[int, str, int, bool]":

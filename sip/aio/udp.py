@@ -53,17 +53,23 @@ class _UdpFlow(Flow):
         self.origin = None
 
     def send(self, data: bytes) -> bool:
-        return self.transport.send(data, self.remote)
+        transport, remote = self.transport, self.remote
+        if transport.unsent:
+            return transport.queue(data, remote)
+        refused = wire.send_datagram(transport.descriptor, data, remote[0], remote[1])
+        return refused == 0 or (refused in _NOT_NOW and transport.queue(data, remote))
 
 
 class UdpTransport(Transport):
     """
     One UDP socket, read and written without an asyncio protocol.
 
-    Reading many datagrams per wake-up makes a busy socket cheap. What `protection` drops never becomes an
-    object; without it every source is known. `on_wait` is called with the seconds that a datagram had waited,
-    when datagrams wait. A `watchdog` reads the socket while the loop stands still. `on_error` is called with
-    each ICMP error of a datagram.
+    What `protection` drops never becomes an object; without it every source is known. `on_wait` is called
+    with the seconds that a datagram had waited, when datagrams wait. A `watchdog` reads the socket while the
+    loop stands still. `on_error` is called with each ICMP error of a datagram.
+
+    The native module reads many datagrams with one system call and keeps the interpreter lock. The socket
+    module releases it on every call, and other threads take it in the middle of a message.
 
     The loop watches an epoll descriptor in place of the socket: uvloop stops watching a descriptor that polls
     as broken, as a socket with an ICMP error does.
@@ -89,7 +95,10 @@ class UdpTransport(Transport):
         self._on_wait = on_wait
         self._on_error = on_error
         self._socket: socket.socket | None = None
-        self._unsent: deque[tuple[bytes, Address]] = deque(maxlen=MAX_UNSENT)
+        self.descriptor = -1
+        """Descriptor of the socket; -1 while there is none."""
+        self.unsent: deque[tuple[bytes, Address]] = deque(maxlen=MAX_UNSENT)
+        """Datagrams that wait for room in the socket's buffer, with their targets."""
         self._behind = False
         self._reads = True
         self._loop: asyncio.AbstractEventLoop
@@ -100,13 +109,13 @@ class UdpTransport(Transport):
         listen = self.address
         self._loop = asyncio.get_running_loop()
         sock = inherited or _bound(listen)
-        self._socket = sock
+        self._socket, self.descriptor = sock, sock.fileno()
         self.address = Listen(self.name, listen.host, sock.getsockname()[1], listen.advertise)
         self._poll = select.epoll()
-        self._poll.register(sock.fileno(), 0)
+        self._poll.register(self.descriptor, 0)
         self._watch()
         if self._watchdog is not None:
-            self.socket_number = self._watchdog.add(self, sock.fileno())
+            self.socket_number = self._watchdog.add(self, self.descriptor)
 
     def pause(self) -> socket.socket:
         """Stop reading; waiting and later datagrams go to the next reader of the socket."""
@@ -130,6 +139,8 @@ class UdpTransport(Transport):
     def close(self) -> None:
         """Close the socket."""
         sock, self._socket = self._socket, None
+        self.descriptor = -1
+        self.unsent.clear()
         if sock is not None:
             if self._watchdog is not None:
                 self._watchdog.remove(self.socket_number)
@@ -141,19 +152,12 @@ class UdpTransport(Transport):
         """Return the flow to a remote address."""
         return _UdpFlow(self, remote)
 
-    def send(self, data: bytes, remote: Address) -> bool:
-        """Send or queue one datagram; False if the system refused it."""
-        sock = self._socket
-        if sock is None:
-            return False
-        if self._unsent:
-            self._unsent.append((data, remote))
-            return True
-        sent = send_datagram(sock, data, remote)
-        if sent is None:
-            self._unsent.append((data, remote))
+    def queue(self, data: bytes, remote: Address) -> bool:
+        """Send one datagram as soon as the socket's buffer has room for it."""
+        self.unsent.append((data, remote))
+        if len(self.unsent) == 1:
             self._watch()
-        return sent is not False
+        return True
 
     def receive_buffer(self) -> tuple[int, int, int]:
         """Return the bytes of unread datagrams, their limit, and the datagrams dropped beyond it."""
@@ -168,25 +172,21 @@ class UdpTransport(Transport):
 
     def _watch(self) -> None:
         """Watch for what there is to be done: reading, and sending what is queued."""
-        assert self._socket is not None
-        events = (select.EPOLLIN if self._reads else 0) | (select.EPOLLOUT if self._unsent else 0)
-        self._poll.modify(self._socket.fileno(), events)
+        events = (select.EPOLLIN if self._reads else 0) | (select.EPOLLOUT if self.unsent else 0)
+        self._poll.modify(self.descriptor, events)
         if events:
             self._loop.add_reader(self._poll.fileno(), self._ready)
         else:
             self._loop.remove_reader(self._poll.fileno())
 
     def _ready(self) -> None:
-        if self._unsent:
-            self._writable()
-        if self._reads:
-            self._readable()
-
-    def _readable(self) -> None:
-        if self._watchdog is not None:
-            self._watchdog.note_served(self._loop.time())
-            if not self._watchdog.catch_up():
-                return
+        if self.unsent:
+            self._send_queued()
+        if not self._reads:
+            return
+        watchdog = self._watchdog
+        if watchdog is not None and watchdog.note_served(self._loop.time()) and not watchdog.catch_up():
+            return
         late, self._behind = self._behind, False
         self._behind = self._read_many(late=late)
         if late and self._on_wait is not None:
@@ -195,28 +195,26 @@ class UdpTransport(Transport):
     def _read_many(self, *, late: bool) -> bool:
         """Read the waiting datagrams; True if there may be more."""
         for turn in range(DROPS_PER_WAKE):
-            if self._socket is None:
-                return False
-            count = receive_datagrams(self._reader, self._socket, DATAGRAMS_PER_WAKE)
+            count = self._reader.receive(self.descriptor, DATAGRAMS_PER_WAKE)
             if late and turn == 0:
                 self._note_wait()
             if count == 0:
                 self._take_errors()  # An error, or no datagram: errors alone have woken us.
                 return False
-            self._take_read()
+            self._take_read(count)
             if count < DATAGRAMS_PER_WAKE:
                 return False
             if self._reader.dropped < count:
                 break
         return True
 
-    def _take_read(self) -> None:
+    def _take_read(self, count: int) -> None:
         now = self._loop.time()
-        while self._socket is not None:
+        for _ in range(count):
             peer: Address | None = None
             try:
                 arrived = self._reader.next(self._asks, now)
-                if arrived is None:
+                if arrived is None or self._socket is None:
                     return
                 data, peer, known = arrived
                 self._receive(data, _UdpFlow(self, peer), known)
@@ -225,7 +223,8 @@ class UdpTransport(Transport):
                 logger.exception("A datagram could not be handled", extra={"peer": host})
 
     def _take_errors(self) -> None:
-        assert self._socket is not None
+        if self._socket is None:
+            return  # A datagram's handling has closed it.
         for error in read_errors(self._socket):
             if self._on_error is None:
                 continue
@@ -243,15 +242,13 @@ class UdpTransport(Transport):
             if 0.0 <= waited_s < LONGEST_WAIT_S:
                 self._on_wait(waited_s)
 
-    def _writable(self) -> None:
-        sock = self._socket
-        while sock is not None and self._unsent:
-            data, remote = self._unsent[0]
-            if send_datagram(sock, data, remote) is None:
+    def _send_queued(self) -> None:
+        while self.unsent:
+            data, remote = self.unsent[0]
+            if wire.send_datagram(self.descriptor, data, remote[0], remote[1]) in _NOT_NOW:
                 return
-            self._unsent.popleft()  # Refused datagrams are dropped.
-        if sock is not None:
-            self._watch()
+            self.unsent.popleft()  # Refused datagrams are dropped.
+        self._watch()
 
 
 def _bound(listen: Listen) -> socket.socket:
@@ -272,21 +269,3 @@ def _bound(listen: Listen) -> socket.socket:
         sock.close()
         raise
     return sock
-
-
-# The native module reads all waiting datagrams with one system call and keeps the interpreter lock. The
-# socket module releases the lock on every call, and other threads take it in the middle of a message.
-
-
-def receive_datagrams(reader: wire.DatagramReader, sock: socket.socket, most: int) -> int:
-    """Read up to `most` (at most 32) waiting datagrams into a reader; returns their number."""
-    try:
-        return reader.receive(sock.fileno(), most)
-    except OSError:
-        return 0  # An ICMP error of an earlier datagram; waiting datagrams are read next time.
-
-
-def send_datagram(sock: socket.socket, data: bytes, remote: Address) -> bool | None:
-    """Send one datagram; False if the system refused it, None if the socket's buffer is full."""
-    refused = wire.send_datagram(sock.fileno(), data, remote[0], remote[1])
-    return True if refused == 0 else None if refused in _NOT_NOW else False

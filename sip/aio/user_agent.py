@@ -18,8 +18,9 @@ from sip.aio.session import InboundSession, OnEvent, OutboundSession, Session
 from sip.aio.settings import Screen, Screened, ScreenVerdict, Source, UserAgentSettings
 from sip.aio.tcp import TcpTransport
 from sip.aio.tls import TlsContexts
+from sip.aio.trace import OnMessage
 from sip.aio.transaction_io import Key, ServerTransaction
-from sip.aio.transaction_layer import TraceRecord, TransactionLayer, make_token
+from sip.aio.transaction_layer import TransactionLayer, make_token
 from sip.aio.transport import Clock, Flow, Listen, Receive, Transport
 from sip.aio.udp import UdpTransport
 from sip.auth.digest import Credentials
@@ -59,7 +60,7 @@ class UserAgent:
         settings: UserAgentSettings | None = None,
         *,
         on_invite: Callable[[InboundSession], None],
-        on_message: Callable[[TraceRecord], None] | None = None,
+        on_message: OnMessage | None = None,
         screen: Screen | None = None,
         guard: Guard | None = None,
         has_room: Callable[[], bool] | None = None,

@@ -7,14 +7,13 @@ It needs no interpreter lock: it answers repetitions, opens the transactions of 
 
 import asyncio
 import logging
-from collections import deque
 from typing import TYPE_CHECKING
 
 from sip._wire import KEPT_ADMITTED, KEPT_MESSAGE, KEPT_OUTPUT, KEPT_SENT
 from sip.aio.transport import Flow, Transport
 
 if TYPE_CHECKING:
-    from sip._wire import Engine, Found, Kept
+    from sip._wire import Engine, Found
     from sip.aio.transaction_layer import TransactionLayer
 
 logger = logging.getLogger(__name__)
@@ -31,8 +30,8 @@ class Watchdog:
         self._layer = layer
         self._engine = engine
         self._transports: dict[int, Transport] = {}
-        self._kept: deque[Kept] = deque()
-        self._continues = False
+        self.note_served = engine.note_served
+        """Notes that the loop reads its sockets; True if `catch_up` comes first."""
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def add(self, transport: Transport, descriptor: int) -> int:
@@ -63,42 +62,28 @@ class Watchdog:
             self._engine.remove_socket(number)
         self._transports.pop(number, None)
 
-    def note_served(self, now_s: float) -> None:
-        """Note that the loop reads its sockets."""
-        self._engine.note_served(now_s)
-
     def close(self) -> None:
         """End the thread."""
         if self._loop is not None:
             self._loop.remove_reader(self._engine.wake_descriptor)
             self._loop = None
-        self._kept.clear()
         self._engine.stop()
 
     def catch_up(self) -> bool:
         """
         Handle what the thread has kept, which comes before anything that came later.
 
-        Returns False if some is left for the next turn of the loop.
+        Returns False if some is left for the next turn of the loop, which its descriptor wakes.
         """
-        loop, kept = self._loop, self._kept
-        if loop is None:
+        if self._loop is None:
             return True
-        kept.extend(self._engine.take_kept())
-        for _ in range(min(len(kept), KEPT_PER_TURN)):
-            what, found, data, socket, remote, at_s = kept.popleft()
+        kept = self._engine.take_kept(KEPT_PER_TURN)
+        for what, found, data, socket, remote, at_s in kept:
             try:
                 self._take(what, found, data, self._transports.get(socket), remote, at_s)
             except Exception:  # A defect in one message's handling must not lose the others.
                 logger.exception("What was kept for the loop could not be handled", extra={"peer": remote[0]})
-        if kept and not self._continues:
-            self._continues = True
-            loop.call_soon(self._continue)
-        return not kept
-
-    def _continue(self) -> None:
-        self._continues = False
-        self.catch_up()
+        return len(kept) < KEPT_PER_TURN
 
     def _take(
         self,

@@ -14,7 +14,7 @@ except ImportError as error:
 __all__ = ["wire"]
 
 _USED = (
-    *("DatagramReader", "Engine", "HeaderFields", "Reader", "SourceGuard"),
+    *("DatagramReader", "Engine", "HeaderFields", "Reader", "SourceGuard", "TimerQueue"),
     *("construct_natively", "send_datagram", "write"),
 )
 

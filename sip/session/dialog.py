@@ -6,7 +6,7 @@ body, password or key.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -135,10 +135,6 @@ class Dialog:
         """Discard the peer's Allow, after it refused a method it had listed."""
         self._allow = ""
 
-    def matches(self, request: Request) -> bool:
-        """Return True when a request that carries our tag comes from the peer of this dialog."""
-        return request.from_.tag == self.remote_tag
-
     def accept_sequence(self, request: Request) -> bool:
         """
         Store the sequence number of a request; False when it does not rise.
@@ -176,7 +172,7 @@ class Dialog:
         method: str,
         *,
         cseq: int | None = None,
-        headers: Iterable[tuple[str, str]] = (),
+        headers: Sequence[tuple[str, str]] = (),
         body: bytes = b"",
         content_type: str | None = None,
     ) -> Request:
@@ -188,7 +184,7 @@ class Dialog:
         if cseq is None:
             self.local_seq += 1
             cseq = self.local_seq
-        uri, routes = self._address_line()
+        uri, routes = self._address_line() if self.route_set else (self.remote_target, ())
         entries: list[Entry] = [
             ("max-forwards", "Max-Forwards", "70"),
             ("from", "From", self.local),
@@ -211,8 +207,7 @@ class Dialog:
         return request
 
     def _address_line(self) -> tuple[SipUri, Sequence[str]]:
-        if not self.route_set:
-            return self.remote_target, ()
+        """Return the Request-URI and the Route entries of requests that have a route."""
         first = _uri_of(self.route_set[0])
         if first.param("lr") is not None:
             return self.remote_target, self.route_set
@@ -242,9 +237,9 @@ def _routes_of(message: Message) -> tuple[str, ...]:
 
     Source: RFC 3261 12.1.1, 16.12.
     """
-    if message.headers.first("record-route") is None:
+    if message.headers.first("record-route") is None or not message.record_routes:
         return ()
-    return tuple(message.headers.get_all("Record-Route")) if message.record_routes else ()
+    return tuple(message.headers.get_all("Record-Route"))
 
 
 def _target(uri: SipUri) -> SipUri:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sip.effects import Arm, Disarm, Effect, Notify, Purpose, Respond, StartRequest
+from sip.effects import Arm, Disarm, Effect, Purpose, Respond, StartRequest
 from sip.events import ForkEnded, Progress
 from sip.machine import NOTHING
 from sip.message.message import Message, Request, Response, reply
@@ -125,6 +125,7 @@ class Forks:
         """
         if kept is not None and self._by_tag is None:
             return NOTHING
+        owing = self.owing
         self._by_tag = self.latest = self.owing = None
         offers = session.offers
         if offers.pending_offer is not None and offers.pending_offer.dialog is not kept:
@@ -132,7 +133,7 @@ class Forks:
         refused = NOTHING
         if offers.peer is not None and offers.peer.dialog is not kept:
             refused = offers.reject(481)
-        return (Disarm(Event.TIMER_LATE_ANSWER), *refused)
+        return refused if owing is None else (Disarm(Event.TIMER_LATE_ANSWER), *refused)
 
     # Provisional responses.
 
@@ -204,7 +205,7 @@ class Forks:
         self, session: "OutboundInviteSession", fork: EarlyDialog, message: Message
     ) -> Sequence[Effect]:
         """Handle the 199 or BYE of a fork: it has ended, and others may still answer (RFC 6228)."""
-        gone = Notify(ForkEnded(fork.tag, message.headers.get("Reason")))
+        gone = ForkEnded(fork.tag, message.headers.get("Reason"))
         if self._by_tag is not None:
             self._by_tag.pop(fork.tag, None)
         if self.latest is fork:
@@ -273,4 +274,4 @@ def _progress(
 ) -> Effect:
     tag = None if fork is None else fork.tag
     status, reason, headers = response.status, response.reason, response.headers
-    return Notify(Progress(status, reason, body, headers, tag, reliable, needs_answer))
+    return Progress(status, reason, body, headers, tag, reliable, needs_answer)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
-from sip.effects import Arm, Disarm, Done, Effect, Notify, Respond
+from sip.effects import Arm, Disarm, Done, Effect, Respond
 from sip.events import Cancelled, Ended, OfferAnswered
 from sip.machine import NOTHING, Rules, compile_rules
 from sip.message.grammar import parse_number
@@ -17,7 +17,7 @@ from sip.message.reason_header import reason_value
 from sip.message.reasons import reason_phrase
 from sip.message.responses import ACCEPT, ALLOW, supported_fields
 from sip.session.dialog import Dialog
-from sip.session.invite import CONFIRMED_RULES, InviteSession
+from sip.session.invite import CONFIRMED_RULES, WAIT_NO_MORE, InviteSession
 from sip.session.model import Event, SessionSettings, State
 from sip.session.prack import OPTION_TAG, ReliableResponses, parse_rack
 
@@ -30,6 +30,8 @@ STILL_RINGING_RELIABLY_S = 150.0
 _REPEATED = frozenset(("via", "from", "call-id", "cseq"))
 _REPEATED_IN_DIALOG = _REPEATED | {"record-route"}
 _SUPPORTED = [("supported", name, value) for name, value in supported_fields()]
+_ACKNOWLEDGED = (Disarm(Event.TIMER_PROVISIONAL), Disarm(Event.TIMER_PRACK))
+"""Effects of the PRACK of a reliable response."""
 
 
 class Reply(NamedTuple):
@@ -140,10 +142,10 @@ class InboundInviteSession(InviteSession):
     def _respond(self, answer: Reply) -> Response:
         assert self.dialog is not None
         status = answer.status
-        response = Response(status, answer.reason or reason_phrase(status), Headers())
-        headers = response.headers
-        headers.copy_keys(self.request.headers, _REPEATED if status >= 300 else _REPEATED_IN_DIALOG)
-        entries = headers.entries
+        repeated = _REPEATED if status >= 300 else _REPEATED_IN_DIALOG
+        entries = [entry for entry in self.request.headers.entries if entry[0] in repeated]
+        headers = Headers.from_entries(entries)
+        response = Response(status, answer.reason or reason_phrase(status), headers)
         entries.append(("to", "To", self.dialog.local))
         if status < 300:
             entries.append(("contact", "Contact", self.dialog.local_contact))
@@ -207,13 +209,13 @@ class InboundInviteSession(InviteSession):
     def _refuse_unacknowledged(self, _: None) -> Sequence[Effect]:
         """Reject the INVITE because no PRACK came: the caller would not get a 2xx either (RFC 3262 3)."""
         response = Respond(self._transaction, self._respond(Reply(504)))
-        return (response, *self._drop_unanswered(), Notify(Ended("local", "timeout")), Done())
+        return (response, *self._drop_unanswered(), Ended("local", "timeout"), Done())
 
     def _stop_reliable(self) -> Sequence[Effect]:
         if self._reliable is None:
             return NOTHING
         self._reliable.stop()
-        return (Disarm(Event.TIMER_PROVISIONAL), Disarm(Event.TIMER_PRACK))
+        return _ACKNOWLEDGED
 
     # PRACK.
 
@@ -224,8 +226,7 @@ class InboundInviteSession(InviteSession):
         acknowledged = None if self._reliable is None else self._reliable.acknowledge(rack)
         if acknowledged is None:
             return (Respond(transaction, reply(request, 481)),)
-        quiet = (Disarm(Event.TIMER_PROVISIONAL), Disarm(Event.TIMER_PRACK))
-        return (*quiet, *self._settle(acknowledged, request, transaction), *self._release())
+        return (*_ACKNOWLEDGED, *self._settle(acknowledged, request, transaction), *self._release())
 
     def _settle(self, response: Response, prack: Request, transaction: Any) -> Sequence[Effect]:
         """Handle the offer or answer in a PRACK (RFC 3262 5)."""
@@ -234,7 +235,7 @@ class InboundInviteSession(InviteSession):
             return (ok,)
         if response.body and not self.request.body:
             self._settled = bool(prack.body)
-            return (ok, Notify(OfferAnswered(prack.body))) if prack.body else (ok,)
+            return (ok, OfferAnswered(prack.body)) if prack.body else (ok,)
         self._settled = self._settled or bool(response.body)
         if not prack.body:
             return (ok,)
@@ -268,7 +269,7 @@ class InboundInviteSession(InviteSession):
         return (*self._stop_reliable(), Respond(self._transaction, response), *wait)
 
     def _reject(self, answer: Reply) -> Sequence[Effect]:
-        ended = Notify(Ended("local", "rejected"))
+        ended = Ended("local", "rejected")
         return (Respond(self._transaction, self._respond(answer)), *self._drop_unanswered(), ended, Done())
 
     def _hangup(self, about: tuple[str | None, int]) -> Sequence[Effect]:
@@ -279,11 +280,11 @@ class InboundInviteSession(InviteSession):
         expires_s = self._expires_s
         expired = expires_s is not None and expires_s <= self.settings.max_ringing_s
         response = Respond(self._transaction, self._respond(Reply(487 if expired else 480)))
-        return (response, *self._drop_unanswered(), Notify(Ended("local", "timeout")), Done())
+        return (response, *self._drop_unanswered(), Ended("local", "timeout"), Done())
 
     def _cancel(self, reason: str | None) -> Sequence[Effect]:
         response = Respond(self._transaction, self._respond(Reply(487)))
-        return (response, *self._drop_unanswered(), Notify(Cancelled(reason)), Done())
+        return (response, *self._drop_unanswered(), Cancelled(reason), Done())
 
     def _early_bye(self, about: tuple[Request, Any]) -> Sequence[Effect]:
         request, transaction = about
@@ -294,11 +295,11 @@ class InboundInviteSession(InviteSession):
         self._bye_reason = about[0]
         return (
             *self._drop_unanswered(),
-            Notify(Ended("local", "bye", about[0])),
+            Ended("local", "bye", about[0]),
         )
 
     def _leave_now(self, _: object) -> Sequence[Effect]:
-        return (*self._stop_waiting(), self._bye(self._bye_reason))
+        return (*WAIT_NO_MORE, self._bye(self._bye_reason))
 
 
 _S, _E, _I = State, Event, InboundInviteSession

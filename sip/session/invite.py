@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from sip.auth.digest import Authenticator
-from sip.effects import Arm, Disarm, Done, Effect, Failure, Notify, Purpose, Respond, SendAck, StartRequest
+from sip.effects import Arm, Disarm, Done, Effect, Failure, Purpose, Respond, SendAck, StartRequest
 from sip.events import Confirmed, Ended, InfoReceived, OfferAnswered
 from sip.machine import NOTHING, Machine, Rules
 from sip.message.message import Request, Response, reply
@@ -30,6 +30,8 @@ _UNANSWERED_OFFER = 'SIP;cause=488;text="The ACK answers no offer"'
 _OFFERING = (Purpose.REINVITE, Purpose.UPDATE, Purpose.REFRESH)
 """Requests whose responses only need an ACK once the session is ending."""
 _OF_REFERRALS = (Purpose.REFER, Purpose.NOTIFY)
+WAIT_NO_MORE = (Disarm(Event.TIMER_REPEAT), Disarm(Event.TIMER_ACK))
+"""Effects of the ACK of our 2xx."""
 
 
 class UnackedAnswer(NamedTuple):
@@ -154,7 +156,8 @@ class InviteSession(Machine[State]):
         dialog = within or self.dialog
         assert dialog is not None
         request = dialog.request(method, headers=headers, body=body, content_type=content_type)
-        request.headers.extend(self.credentials(method, request.uri, body))
+        if self._authenticator is not None:
+            request.headers.extend(self.credentials(method, request.uri, body))
         return StartRequest(request, purpose, dialog.next_hop())
 
     def credentials(self, method: str, uri: SipUri, body: bytes) -> Sequence[tuple[str, str]]:
@@ -190,7 +193,7 @@ class InviteSession(Machine[State]):
     def _dialog_of(self, request: Request) -> Dialog | None:
         """Find the dialog of a request that carries our tag."""
         dialog = self.dialog
-        return dialog if dialog is not None and dialog.matches(request) else None
+        return dialog if dialog is not None and dialog.remote_tag == request.from_.tag else None
 
     def _receive_other(self, request: Request, transaction: Any, dialog: Dialog) -> Sequence[Effect]:
         if request.method in ("REFER", "NOTIFY"):
@@ -207,7 +210,7 @@ class InviteSession(Machine[State]):
             fields = [("Allow", ALLOW), ("Accept", ACCEPT), *supported_fields()]
             return (Respond(transaction, reply(request, 200, headers=fields)),)
         ok = Respond(transaction, reply(request, 200, headers=(("Allow", ALLOW),)))
-        return (ok, Notify(InfoReceived(request.content_type or "", request.body)))
+        return (ok, InfoReceived(request.content_type or "", request.body))
 
     def _receive_prack(self, request: Request, transaction: Any) -> Sequence[Effect]:
         """Refuse a PRACK, which only the called side expects."""
@@ -284,14 +287,11 @@ class InviteSession(Machine[State]):
             return (*effects, *self.trigger(Event.HANGUP, (_UNANSWERED_OFFER, 488)))
         return effects
 
-    def _stop_waiting(self) -> Sequence[Effect]:
-        return (Disarm(Event.TIMER_REPEAT), Disarm(Event.TIMER_ACK))
-
     def _confirm(self, about: tuple[Request, UnackedAnswer]) -> Sequence[Effect]:
         self.state = State.CONFIRMED
-        confirmed = Notify(Confirmed(about[0].body))
+        confirmed = Confirmed(about[0].body)
         return (
-            *self._stop_waiting(),
+            *WAIT_NO_MORE,
             *self.refresh.start(self),
             confirmed,
             *self.offers.send_next(self),
@@ -300,8 +300,8 @@ class InviteSession(Machine[State]):
     def _confirm_again(self, about: tuple[Request, UnackedAnswer]) -> Sequence[Effect]:
         """Handle the ACK of a re-INVITE; it holds the answer if the 2xx held the offer."""
         ack, unacked = about
-        answered = (Notify(OfferAnswered(ack.body)),) if unacked.made_offer else NOTHING
-        return (*self._stop_waiting(), *answered, *self.offers.send_next(self))
+        answered = (OfferAnswered(ack.body),) if unacked.made_offer else NOTHING
+        return (*WAIT_NO_MORE, *answered, *self.offers.send_next(self))
 
     # ACKs of ours.
 
@@ -341,7 +341,7 @@ class InviteSession(Machine[State]):
 
         Source: RFC 3261 15.1.2.
         """
-        refused = self.offers.reject(487)
+        refused = NOTHING if self.offers.peer is None else self.offers.reject(487)
         return refused if self._referrals is None else (*refused, *self._referrals.drop(self))
 
     def _bye(self, reason: str | None) -> StartRequest:
@@ -352,7 +352,7 @@ class InviteSession(Machine[State]):
     def _accept_bye(self, about: tuple[Request, Any]) -> Sequence[Effect]:
         request, transaction = about
         ended = Ended("remote", "bye", reason_value(request.headers), request.headers)
-        return (Respond(transaction, reply(request, 200)), *self._drop_unanswered(), Notify(ended), Done())
+        return (Respond(transaction, reply(request, 200)), *self._drop_unanswered(), ended, Done())
 
     def _accept_crossing_bye(self, about: tuple[Request, Any]) -> Sequence[Effect]:
         return (Respond(about[1], reply(about[0], 200)),)
@@ -361,20 +361,20 @@ class InviteSession(Machine[State]):
         return (Respond(about[1], reply(about[0], 200)), Done())
 
     def _leave(self, about: tuple[str | None, int]) -> Sequence[Effect]:
-        ended = Notify(Ended("local", "bye", about[0]))
+        ended = Ended("local", "bye", about[0])
         return (*self._drop_unanswered(), self._bye(about[0]), ended)
 
     def _leave_unacked(self, _: None) -> Sequence[Effect]:
         bye = self._bye('SIP;cause=408;text="ACK missing"')
-        return (*self._drop_unanswered(), bye, Notify(Ended("local", "ack_timeout")))
+        return (*self._drop_unanswered(), bye, Ended("local", "ack_timeout"))
 
     def _leave_gone(self, _: None) -> Sequence[Effect]:
         # RFC 3261 12.2.1.2: send a BYE even after 408 or 481.
-        return (*self._drop_unanswered(), self._bye(GONE_REASON), Notify(Ended("remote", "timeout")))
+        return (*self._drop_unanswered(), self._bye(GONE_REASON), Ended("remote", "timeout"))
 
     def _expire(self, _: None) -> Sequence[Effect]:
         """End a session without a refresh in time: the peer ends it as well (RFC 4028 10)."""
-        ended = Notify(Ended("local", "session_expired", EXPIRED_REASON))
+        ended = Ended("local", "session_expired", EXPIRED_REASON)
         return (*self._drop_unanswered(), self._bye(EXPIRED_REASON), ended)
 
     def _end(self, _: object) -> Sequence[Effect]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sip.effects import Arm, CancelInvite, CancelStep, Disarm, Effect, Notify, Purpose, Respond
+from sip.effects import Arm, CancelInvite, CancelStep, Disarm, Effect, Purpose, Respond
 from sip.events import OfferAnswered, OfferFailed, OfferReceived
 from sip.machine import NOTHING
 from sip.message.message import Request, Response, reply
@@ -104,7 +104,7 @@ class OfferAnswer:
             return (Respond(transaction, self.busy(session, request)),)
         self.peer = PeerOffer(request, transaction, dialog)
         wait = Arm(Event.TIMER_OWNER, session.settings.owner_patience_s)
-        return (wait, Notify(OfferReceived(request.body)))
+        return (wait, OfferReceived(request.body))
 
     def busy(self, session: "InviteSession", request: Request) -> Response:
         """Build the response to an offer that came before the previous one was answered."""
@@ -165,7 +165,7 @@ class OfferAnswer:
         if self.pending_offer is not None or self.peer is not None or session.unacked is not None:
             return NOTHING
         if self.queued_offer is None:
-            return session.refresh.send_if_due(session)
+            return session.refresh.send_if_due(session) if session.refresh.due else NOTHING
         dialog = session.request_dialog(offering=True)
         if dialog is None:
             return NOTHING
@@ -232,7 +232,7 @@ class OfferAnswer:
         dialog.refresh_target(response)
         dialog.description = response.body
         # Applies even to an abandoned offer: the peer uses the new description from here on.
-        answered = Notify(OfferAnswered(response.body))
+        answered = OfferAnswered(response.body)
         timers = (Disarm(Event.TIMER_OFFER), *session.refresh.receive_2xx(response))
         return (ack, *timers, answered, *self.send_next(session))
 
@@ -250,7 +250,7 @@ class OfferAnswer:
             dialog.description = response.body
             self._agree()
             timers = session.refresh.receive_2xx(response)
-            return (*timers, Notify(OfferAnswered(response.body)), *self.send_next(session))
+            return (*timers, OfferAnswered(response.body), *self.send_next(session))
         if status in (405, 501):
             dialog.disallow()
             self.revert()
@@ -278,7 +278,7 @@ class OfferAnswer:
         if self.pending_offer is None:
             return NOTHING
         self.settle()
-        return (Disarm(Event.TIMER_OFFER), Notify(OfferFailed(status, reason)), *self.send_next(session))
+        return (Disarm(Event.TIMER_OFFER), OfferFailed(status, reason), *self.send_next(session))
 
     def on_timer(self, session: "InviteSession") -> Sequence[Effect]:
         """Send our offer again after glare, or give up the outstanding one."""
@@ -288,7 +288,7 @@ class OfferAnswer:
         give_up = CancelInvite(CancelStep.CANCEL, Purpose.REINVITE)
         if session.refresh.is_refresh(Purpose.REINVITE):
             return (give_up, *session.refresh.retry(session, None))
-        return (give_up, Notify(OfferFailed(408, "Request Timeout")), *self.send_next(session))
+        return (give_up, OfferFailed(408, "Request Timeout"), *self.send_next(session))
 
     def _retry_delay_s(self, session: "InviteSession", response: Response) -> float | None:
         """

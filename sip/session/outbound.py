@@ -17,7 +17,6 @@ from sip.effects import (
     Done,
     Effect,
     Failure,
-    Notify,
     Purpose,
     SendAck,
     StartRequest,
@@ -42,6 +41,10 @@ MAX_PLAIN = 16
 _FIRST_CSEQ = CSeq(1, "INVITE")
 _SUPPORTED = supported_fields()
 _SUPPORTED_UNRELIABLY = supported_fields(OPTION_TAG)
+_RESPONDED = (Disarm(Event.TIMER_SILENCE),)
+"""Effects of the first response."""
+_RUNG = (Disarm(Event.TIMER_SILENCE), Disarm(Event.TIMER_RINGING))
+"""Effects of the end of ringing."""
 _BUILT_AGAIN = frozenset(
     ("via", "max-forwards", "from", "to", "call-id", "cseq", "route", "contact", "content-type")
     + ("authorization", "proxy-authorization", "content-length")
@@ -272,9 +275,9 @@ class OutboundInviteSession(InviteSession):
         return super().reject_offer(status, warning)
 
     def _progress(self, response: Response) -> Sequence[Effect]:
+        first: Sequence[Effect] = NOTHING if self._responded else _RESPONDED
         self._responded = True
-        progress = self._forks.receive_provisional(self, response) if response.status > 100 else NOTHING
-        return (Disarm(Event.TIMER_SILENCE), *progress)
+        return (*first, *self._forks.receive_provisional(self, response)) if response.status > 100 else first
 
     def _answer_early_offer(self, body: bytes) -> Sequence[Effect]:
         return self._forks.answer_offer(self, body)
@@ -295,18 +298,18 @@ class OutboundInviteSession(InviteSession):
         failed = Failed(
             response.status, response.reason, response.headers, "response", response.retry_after_s
         )
-        return (*self._drop_unanswered(), Notify(failed), Done())
+        return (*self._drop_unanswered(), failed, Done())
 
     def _fail_unanswered(self, failure: Failure) -> Sequence[Effect]:
         status, reason = _NO_RESPONSE[failure]
-        return (*self._drop_unanswered(), Notify(Failed(status, reason, None, failure.value)), Done())
+        return (*self._drop_unanswered(), Failed(status, reason, None, failure.value), Done())
 
     def _answered(self, response: Response) -> Sequence[Effect]:
         body, dropped = self._establish(response)
         ack = self._make_ack(b"")
         self.state = State.CONFIRMED
-        answered = Notify(Answered(body, response.headers))
-        timers = (*self._quiet(), *self.refresh.receive_2xx(response))
+        answered = Answered(body, response.headers)
+        timers = (*_RUNG, *self.refresh.receive_2xx(response))
         return (ack, *timers, *dropped, answered, *self.offers.send_next(self))
 
     def _offered(self, response: Response) -> Sequence[Effect]:
@@ -315,17 +318,14 @@ class OutboundInviteSession(InviteSession):
             Arm(Event.TIMER_LATE_ANSWER, self.settings.owner_patience_s),
             *self.refresh.receive_2xx(response),
         )
-        answered = Notify(Answered(body, response.headers, needs_answer=True))
-        return (*self._quiet(), *dropped, *wait, answered)
+        answered = Answered(body, response.headers, needs_answer=True)
+        return (*_RUNG, *dropped, *wait, answered)
 
     def _answer_offer(self, body: bytes) -> Sequence[Effect]:
         ack = self._make_ack(body)
         self.offers.local_sdp = body
         self.state = State.CONFIRMED
         return (Disarm(Event.TIMER_LATE_ANSWER), ack, *self.offers.send_next(self))
-
-    def _quiet(self) -> Sequence[Effect]:
-        return (Disarm(Event.TIMER_SILENCE), Disarm(Event.TIMER_RINGING))
 
     def _establish(self, response: Response) -> tuple[bytes, Sequence[Effect]]:
         """Confirm the dialog of a 2xx; return the description in force, and the effects of dropping forks."""
@@ -391,9 +391,9 @@ class OutboundInviteSession(InviteSession):
     def _cancel_invite(self, failed: Failed, reason: str | None = None) -> Sequence[Effect]:
         self._bye_reason = reason
         if self._responded:
-            return (*self._cancel(), *self._quiet(), *self._forks.drop_all(self), Notify(failed))
+            return (*self._cancel(), *_RUNG, *self._forks.drop_all(self), failed)
         # Without a provisional response a CANCEL might overtake its INVITE (RFC 3261 9.1).
-        return (CancelInvite(CancelStep.ABANDON), *self._quiet(), Notify(failed))
+        return (CancelInvite(CancelStep.ABANDON), *_RUNG, failed)
 
     def _cancel(self) -> Sequence[Effect]:
         self._cancelled = True
@@ -414,7 +414,7 @@ class OutboundInviteSession(InviteSession):
         return (CancelInvite(CancelStep.GIVE_UP), Done())
 
     def _leave_for_owner(self, _: None) -> Sequence[Effect]:
-        ended = Notify(Ended("local", "timeout"))
+        ended = Ended("local", "timeout")
         return (self._make_ack(b""), *self._drop_unanswered(), self._bye(None), ended)
 
     def _leave_unanswered_offer(self, about: tuple[str | None, int]) -> Sequence[Effect]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
-from sip.effects import Arm, Disarm, Effect, Notify, Purpose, Respond, StartRequest
+from sip.effects import Arm, Disarm, Effect, Purpose, Respond, StartRequest
 from sip.errors import ParseError
 from sip.events import ReferAccepted, ReferFailed, ReferProgress, ReferReceived
 from sip.machine import NOTHING, Machine, Rules, compile_rules
@@ -200,17 +200,17 @@ class Referrer(Machine[ReferrerState]):
         self.id = str(cseq)
 
     def _accepted(self, _: object) -> Sequence[Effect]:
-        return (Arm(ReferTimer.REFERRER, SILENCE_S), Notify(ReferAccepted()))
+        return (Arm(ReferTimer.REFERRER, SILENCE_S), ReferAccepted())
 
     def _accepted_quietly(self, _: object) -> Sequence[Effect]:
-        return (Notify(ReferAccepted(followed=False)),)
+        return (ReferAccepted(followed=False),)
 
     def _refused(self, news: _News) -> Sequence[Effect]:
-        return (Notify(ReferFailed(*news)),)
+        return (ReferFailed(*news),)
 
     def _news(self, news: _News | None) -> Sequence[Effect]:
         wait = Arm(ReferTimer.REFERRER, SILENCE_S)
-        return (wait,) if news is None else (wait, Notify(ReferProgress(*news)))
+        return (wait,) if news is None else (wait, ReferProgress(*news))
 
     def _last_news(self, news: _News | None) -> Sequence[Effect]:
         status, reason = news or (0, "")
@@ -218,10 +218,10 @@ class Referrer(Machine[ReferrerState]):
         if status < 200:
             # The peer ends the subscription without an outcome.
             status, reason = 408, "No Outcome"
-        return (Disarm(ReferTimer.REFERRER), Notify(outcome(status, reason)))
+        return (Disarm(ReferTimer.REFERRER), outcome(status, reason))
 
     def _expire(self, _: object) -> Sequence[Effect]:
-        return (Notify(ReferFailed(408, reason_phrase(408))),)
+        return (ReferFailed(408, reason_phrase(408)),)
 
 
 _R, _J = ReferrerState, ReferrerInput
@@ -264,7 +264,7 @@ class Referrals:
         if session.state is not State.CONFIRMED:
             return NOTHING
         if self._referrer is not None and self._referrer.state is not ReferrerState.OVER:
-            return (Notify(ReferFailed(491, reason_phrase(491))),)
+            return (ReferFailed(491, reason_phrase(491)),)
         headers = [("Refer-To", target), ("Supported", "norefersub")]
         if referred_by is not None:
             headers.append(("Referred-By", referred_by))
@@ -320,7 +320,7 @@ class Referrals:
         event = f"refer;id={request.cseq.number}" if self._referred else "refer"
         self._referred = True
         self._notifier = Notifier(request, transaction, refer, event)
-        return (Arm(ReferTimer.NOTIFIER, DECISION_S), Notify(ReferReceived(refer)))
+        return (Arm(ReferTimer.NOTIFIER, DECISION_S), ReferReceived(refer))
 
     def _receive_notify(self, request: Request, transaction: Any) -> Sequence[Effect]:
         package, identifier = event_id(request)

@@ -41,6 +41,8 @@ MAX_RAISES = 3
 LONGEST_RETRY_S = 32.0
 """Longest delay before a failed refresh is retried, unless the peer asks for a longer one."""
 
+_NO_REFRESH, _NO_EXPIRY = Disarm(Event.TIMER_REFRESH), Disarm(Event.TIMER_EXPIRY)
+
 
 class SessionExpires(NamedTuple):
     """Value of a Session-Expires header field; `refresher` is `uac`, `uas` or None."""
@@ -142,9 +144,11 @@ class SessionRefresh:
         self._raise_minimum(response)
         stated = read_session_expires(response)
         if stated is not None:
-            return self._run(stated.interval_s, ours=stated.refresher != "uas", agreed=True)
-        # A peer that made us the refresher and omits it here may still rely on it.
-        return self._run(self._own_interval_s(), ours=True, agreed=False)
+            self._settle(stated.interval_s, ours=stated.refresher != "uas", agreed=True)
+        else:
+            # A peer that made us the refresher and omits it here may still rely on it.
+            self._settle(self._own_interval_s(), ours=True, agreed=False)
+        return self._timers()
 
     def receive_422(self, response: Response) -> bool:
         """
@@ -219,12 +223,12 @@ class SessionRefresh:
 
     def send_if_due(self, session: "InviteSession") -> Sequence[Effect]:
         """
-        Refresh the session, if due, by UPDATE, or by re-INVITE where the peer does not allow UPDATE.
+        Refresh the session by UPDATE, or by re-INVITE where the peer does not allow UPDATE.
 
         An offer of ours is sent first, and refreshes the session as well.
         """
         dialog, offers = session.dialog, session.offers
-        if not self.due or dialog is None or session.state is not State.CONFIRMED:
+        if dialog is None or session.state is not State.CONFIRMED:
             return NOTHING
         self.due = False
         if dialog.allows("UPDATE") or not offers.local_sdp:
@@ -295,10 +299,6 @@ class SessionRefresh:
         if minimum_s is not None and self.min_se_s < minimum_s <= LONGEST_MIN_SE_S:
             self.min_se_s = minimum_s
 
-    def _run(self, interval_s: int, *, ours: bool, agreed: bool) -> Sequence[Effect]:
-        self._settle(interval_s, ours=ours, agreed=agreed)
-        return self._timers()
-
     def _settle(self, interval_s: int, *, ours: bool, agreed: bool) -> None:
         shortest_s = min(self.min_se_s, SHORTEST_S)
         self.interval_s = max(interval_s, shortest_s) if interval_s or agreed else 0
@@ -307,11 +307,11 @@ class SessionRefresh:
 
     def _timers(self) -> Sequence[Effect]:
         if not self.interval_s:
-            return (Disarm(Event.TIMER_REFRESH), Disarm(Event.TIMER_EXPIRY))
+            return (_NO_REFRESH, _NO_EXPIRY)
         if self.is_refresher:
-            return (Disarm(Event.TIMER_EXPIRY), Arm(Event.TIMER_REFRESH, self.interval_s / 2))
+            return (_NO_EXPIRY, Arm(Event.TIMER_REFRESH, self.interval_s / 2))
         expiry = Arm(Event.TIMER_EXPIRY, self.interval_s - self._margin_s())
-        return (Disarm(Event.TIMER_REFRESH), expiry)
+        return (_NO_REFRESH, expiry)
 
     def _margin_s(self) -> float:
         return min(LONGEST_MARGIN_S, self.interval_s / 3)

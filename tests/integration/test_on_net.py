@@ -278,6 +278,6 @@ async def test_a_server_that_drains_sends_itself_no_calls(world: World) -> None:
 
 async def test_a_server_without_a_udp_address_has_no_on_net_calls() -> None:
     on_net = OnNet(UserAgentSettings())
-    await on_net.start([Listen("tcp", "127.0.0.1", 5060)], lambda record: None)
+    await on_net.start([Listen("tcp", "127.0.0.1", 5060)], lambda *_: None)
     assert (on_net.gateway, on_net.source) == (None, None)
     await on_net.close()

@@ -124,9 +124,9 @@ def test_errors_are_reported_and_hinder_no_other_datagram(
             peer.bind((host, 0))
             peer.setblocking(False)
             for turn in range(5):
-                assert transport.send(b"lost %d" % turn, dead)
-                assert transport.send(b"again %d" % turn, dead)
-                assert transport.send(b"there %d" % turn, peer.getsockname()[:2])
+                assert transport.flow_to(dead).send(b"lost %d" % turn)
+                assert transport.flow_to(dead).send(b"again %d" % turn)
+                assert transport.flow_to(peer.getsockname()[:2]).send(b"there %d" % turn)
                 assert await asyncio.wait_for(loop.sock_recv(peer, 100), PATIENCE_S) == b"there %d" % turn
                 peer.sendto(b"back %d" % turn, (host, transport.address.port))
                 # The lambda is called within its turn only.

@@ -101,7 +101,7 @@ class Refuser:
             [Listen("udp", "127.0.0.1", 0)],
             UserAgentSettings(),
             on_invite=self._refuse,
-            on_message=lambda record: self.traced.append((record.direction, record.message)),
+            on_message=lambda *noted: self.traced.append((noted[1], noted[4])),
             guard=guard,
         )
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import socket
 import time
 from collections.abc import AsyncIterator
@@ -235,7 +236,7 @@ async def test_datagrams_wait_while_the_socket_is_full_and_go_out_in_order(
         await transport.open()
         flow = transport.flow_to(peer.getsockname())
         with monkeypatch.context() as full:
-            full.setattr("sip.aio.udp.send_datagram", lambda sock, data, remote: None)
+            full.setattr("sip.aio.udp.wire.send_datagram", lambda *_: errno.EAGAIN)
             assert flow.send(b"one")
             assert flow.send(b"two")
         loop = asyncio.get_running_loop()

@@ -26,10 +26,10 @@ from sip import OutboundInvite, Request, SessionEvent
 from sip.aio import (
     InboundSession,
     Listen,
+    OnMessage,
     OutboundSession,
     ScreenVerdict,
     Source,
-    TraceRecord,
     UserAgent,
     UserAgentSettings,
 )
@@ -78,7 +78,7 @@ class OnNet:
         assert self._user_agent is not None
         return self._user_agent
 
-    async def start(self, addresses: Sequence[Listen], on_message: Callable[[TraceRecord], None]) -> None:
+    async def start(self, addresses: Sequence[Listen], on_message: OnMessage) -> None:
         """Bind the socket; ``addresses`` are those that the server listens on."""
         listen = next((address for address in addresses if address.transport == "udp"), None)
         if listen is None:

@@ -64,6 +64,7 @@ from sip.aio import (
     HandedOverState,
     HepSender,
     InboundSession,
+    TraceFields,
     TraceRecord,
     UserAgent,
 )
@@ -593,7 +594,7 @@ class CallControl:
         if not task.cancelled() and task.exception() is not None:
             runner.log.error("the task of the call failed", exc_info=task.exception())
 
-    def _note_and_copy(self, record: TraceRecord) -> None:
+    def _note_and_copy(self, *fields: *TraceFields) -> None:
         assert self.hep is not None
-        self._traces.note(record)
-        self.hep.send(record)
+        self._traces.note(*fields)
+        self.hep.send(TraceRecord(*fields))

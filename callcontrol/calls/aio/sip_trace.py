@@ -2,14 +2,14 @@
 
 from collections import OrderedDict, deque
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 from callcontrol.clock import WallClock
 from callcontrol.ids import CallSid
 from sip import readable
-from sip.aio import TraceRecord
+from sip.aio import TraceFields, TraceRecord
 from sip.redaction import withhold_secrets
 
 _MAX_CALLS: Final = 500
@@ -42,24 +42,18 @@ class _Dialog:
 
     def __init__(self) -> None:
         self.call_sid: CallSid | None = None
-        self.first: list[TraceRecord] = []
-        self.last: deque[TraceRecord] = deque()
+        self.first: list[TraceFields] = []
+        self.last: deque[TraceFields] = deque()
         self.size_bytes = 0
 
     def __iter__(self) -> Iterator[TraceRecord]:
-        yield from self.first
-        yield from self.last
+        for fields in (*self.first, *self.last):
+            yield TraceRecord(*fields)
 
-    def add(self, record: TraceRecord, grown: int) -> int:
-        """Add a message of ``grown`` bytes; return by how many bytes the dialog has grown."""
-        if len(self.first) < _FIRST_MESSAGES:
-            self.first.append(record)
-        else:
-            self.last.append(record)
-            if len(self.last) > _LAST_MESSAGES:
-                grown -= len(self.last.popleft().message)
-        self.size_bytes += grown
-        return grown
+    def add_last(self, fields: TraceFields) -> int:
+        """Add a message behind the first ones; return the bytes of the one that gives way to it."""
+        self.last.append(fields)
+        return len(self.last.popleft()[4]) if len(self.last) > _LAST_MESSAGES else 0
 
 
 class TraceBook:
@@ -88,30 +82,38 @@ class TraceBook:
         dialog = self._dialogs.get(call_id)
         return None if dialog is None else dialog.call_sid
 
-    def note_on_net(self, record: TraceRecord) -> None:
+    def note_on_net(self, *fields: *TraceFields) -> None:
         """Add a message of the calling side of on-net calls."""
-        self.note(record, on_net_key(record.call_id))
+        self.note(*fields, key=on_net_key(fields[5]))
 
-    def note(self, record: TraceRecord, key: str | None = None) -> None:
+    def note(self, *fields: *TraceFields, key: str | None = None) -> None:
         """Add a message, if its dialog is kept or begins with it; ``key`` stands in for its Call-ID."""
-        key = key or record.call_id
-        size_bytes = len(record.message)
-        if size_bytes > _MAX_MESSAGE_BYTES:
-            record = replace(record, message=record.message[:_MAX_MESSAGE_BYTES] + _CUT)
-            size_bytes = len(record.message)
-        dialog = self._dialogs.get(key)
-        if dialog is not None:
-            self.size_bytes += dialog.add(record, size_bytes)
+        at, direction, listen, remote, message, call_id = fields
+        if len(message) > _MAX_MESSAGE_BYTES:
+            message = message[:_MAX_MESSAGE_BYTES] + _CUT
+            fields = (at, direction, listen, remote, message, call_id)
+        key = key or call_id
+        dialog = self._dialogs.get(key) or self._unclaimed.get(key)
+        if dialog is None:
+            if not message.startswith(b"INVITE "):
+                return
+            dialog = self._begin(key)
+        grown = len(message)
+        if len(dialog.first) < _FIRST_MESSAGES:
+            dialog.first.append(fields)
+        else:
+            grown -= dialog.add_last(fields)
+        dialog.size_bytes += grown
+        if dialog.call_sid is not None:
+            self.size_bytes += grown
             while self.size_bytes > self._max_bytes and len(self._calls) > 1:
                 self._forget_oldest()
-            return
-        dialog = self._unclaimed.get(key)
-        if dialog is None and record.message.startswith(b"INVITE "):
-            dialog = self._unclaimed[key] = _Dialog()
-            if len(self._unclaimed) > _MAX_UNCLAIMED:
-                self._unclaimed.popitem(last=False)
-        if dialog is not None:
-            dialog.add(record, size_bytes)
+
+    def _begin(self, key: str) -> _Dialog:
+        dialog = self._unclaimed[key] = _Dialog()
+        if len(self._unclaimed) > _MAX_UNCLAIMED:
+            self._unclaimed.popitem(last=False)
+        return dialog
 
     def claim(self, call_sid: CallSid, leg: str, call_id: str) -> None:
         """Assign a dialog to a call; its messages are kept with the call's from now on."""

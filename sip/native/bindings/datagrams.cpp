@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "trunkline/signalling/endpoint.hpp"
@@ -10,13 +11,7 @@ namespace trunkline::signalling {
 
 std::size_t DatagramReader::receive(int socket, std::size_t most) {
     count_ = place_ = dropped_ = 0;
-    const int count = batch_.receive(socket, most);
-    if (count < 0) {
-        if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return 0;
-        PyErr_SetFromErrno(PyExc_OSError);
-        nb::raise_python_error();
-    }
-    count_ = static_cast<std::size_t>(count);
+    count_ = static_cast<std::size_t>(std::max(0, batch_.receive(socket, most)));
     return count_;
 }
 

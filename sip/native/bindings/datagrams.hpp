@@ -20,8 +20,8 @@ class DatagramReader {
     explicit DatagramReader(const PythonSourceGuard* guard)
         : guard_(guard == nullptr ? nullptr : guard->shared()) {}
 
-    /// Receive up to `most` datagrams; their number, 0 when none waits. Throws the OSError of the system,
-    /// which may be about an earlier datagram.
+    /// Receive up to `most` datagrams; their number, 0 when none waits or the system reports an error, which
+    /// is of an earlier datagram.
     std::size_t receive(int socket, std::size_t most);
 
     /// The next that passes: its bytes, its source, and whether that is known; None when all are done.

@@ -146,6 +146,10 @@ nb::tuple PythonEngine::receive(const nb::bytes& data, const std::string& host, 
         }
     } else {
         answer = copied(service_.locked()->take_response(response_fields(message_), now_ns));
+        if (is_matched(answer.kind)) {
+            const auto remote = is_native ? flow.remote : endpoint_of(host, port);
+            if (remote) service_.trust_sender(view_of(data), *remote, now_ns);
+        }
     }
     if (made.is_none() && is_told(answer.kind, reliable)) {
         make();
@@ -274,13 +278,13 @@ std::size_t PythonEngine::transactions() {
     return engine->clients() + engine->servers();
 }
 
-void PythonEngine::note_served(double now_s) {
-    service_.note_served(to_ns(now_s), nullptr);
+bool PythonEngine::note_served(double now_s) {
+    return service_.note_served(to_ns(now_s), nullptr);
 }
 
-nb::list PythonEngine::take_kept() {
+nb::list PythonEngine::take_kept(std::size_t most) {
     nb::list list;
-    for (const Kept& kept : service_.take()) {
+    for (const Kept& kept : service_.take(most)) {
         list.append(nb::make_tuple(static_cast<int>(kept.what), found_in(kept), to_bytes(kept.bytes),
                                    kept.flow.socket,
                                    nb::make_tuple(host_of(kept.flow.remote), port_of(kept.flow.remote)),

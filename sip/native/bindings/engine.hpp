@@ -55,12 +55,12 @@ class PythonEngine {
     std::int32_t add_socket(int descriptor) { return service_.add_socket(descriptor); }
     void set_reading(std::int32_t socket, bool reading) { service_.set_reading(socket, reading); }
     void remove_socket(std::int32_t socket) { service_.remove_socket(socket); }
-    void note_served(double now_s);
+    bool note_served(double now_s);
     void set_guard(const PythonSourceGuard& guard) { service_.set_guard(guard.shared()); }
     void set_tracing(bool tracing) { service_.set_tracing(tracing); }
     void set_opening(bool opening) { service_.set_opening(opening); }
     int wake_descriptor() const { return service_.wake_descriptor(); }
-    nb::list take_kept();
+    nb::list take_kept(std::size_t most);
     void stop() { service_.stop(); }
 
     /// Adds the class, and the kinds as numbers, to the module.

@@ -7,6 +7,7 @@
 #include "engine.hpp"
 #include "header_fields.hpp"
 #include "reader.hpp"
+#include "timer_queue.hpp"
 #include "values.hpp"
 #include "written.hpp"
 
@@ -22,6 +23,7 @@ NB_MODULE(_wire, module) {
         .def("read", &Reader::read, nb::arg("data"), nb::arg("limits"));
     trunkline::signalling::PythonSourceGuard::define(module);
     trunkline::signalling::DatagramReader::define(module);
+    trunkline::signalling::PythonTimerQueue::define(module);
     trunkline::signalling::PythonEngine::define(module);
     module.def("construct_natively", &trunkline::bindings::construct_natively);
     define_header_fields(module);

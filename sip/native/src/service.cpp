@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -30,17 +31,24 @@ Service::~Service() {
     if (wake_ >= 0) ::close(wake_);
 }
 
-void Service::note_served(std::int64_t now_ns, const Endpoint* known) {
+bool Service::note_served(std::int64_t now_ns, const Endpoint* known) {
     const std::lock_guard lock(mutex_);
     ++served_;
-    if (known == nullptr) return;
-    if (known_.size() >= most_known) known_.clear();
-    known_.insert_or_assign(std::string(address_bytes(*known)), now_ns + known_ns);
+    if (known != nullptr) {
+        if (known_.size() >= most_known) known_.clear();
+        known_.insert_or_assign(std::string(address_bytes(*known)), now_ns + known_ns);
+    }
+    return !kept_.empty();
 }
 
 void Service::set_guard(std::shared_ptr<SourceGuard> guard) {
     const std::lock_guard lock(mutex_);
     guard_ = std::move(guard);
+}
+
+void Service::trust_sender(std::string_view data, const Endpoint& remote, std::int64_t now_ns) {
+    const std::lock_guard lock(mutex_);
+    if (guard_ != nullptr) guard_->trust_sender(data, remote, now_ns);
 }
 
 void Service::set_tracing(bool tracing) {
@@ -78,14 +86,20 @@ bool Service::has_kept() const {
     return !kept_.empty();
 }
 
-std::deque<Kept> Service::take() {
+std::vector<Kept> Service::take(std::size_t most) {
     const std::lock_guard lock(mutex_);
-    if (kept_.empty()) return {};
+    std::vector<Kept> taken;
+    if (kept_.empty()) return taken;
+    taken.reserve(std::min(most, kept_.size()));
+    for (; taken.size() < most && !kept_.empty(); kept_.pop_front()) {
+        kept_bytes_ -= kept_.front().bytes.size();
+        taken.push_back(std::move(kept_.front()));
+    }
+    if (!kept_.empty()) return taken;
     std::uint64_t count = 0;
     if (wake_ >= 0) (void)!::read(wake_, &count, sizeof(count));
-    kept_bytes_ = 0;
     unjudged_ = 0;
-    return std::exchange(kept_, {});
+    return taken;
 }
 
 // The thread.
@@ -179,6 +193,7 @@ bool Service::match(std::string_view data, const Flow& source, std::int64_t now_
         }
     } else {
         found = engine_.take_response(response_fields(message_), now_ns);
+        if (guard_ != nullptr && is_matched(found.kind)) guard_->trust_sender(data, source.remote, now_ns);
     }
     const bool is_quiet =
         found.kind == Kind::repeated || found.kind == Kind::absorbed || found.kind == Kind::ignored;

@@ -58,7 +58,7 @@ SourceGuard::Answer SourceGuard::judge(std::string_view data, const Endpoint& re
                                        std::int64_t now_ns, Trust trust) {
     const std::lock_guard lock(mutex_);
     const Source host = Source::host_of(remote);
-    if (own_ && own_->first == host && own_->second == port_of(remote)) return Answer::unknown;
+    if (is_own(host, remote)) return Answer::unknown;
     if (known_.contains(host)) return Answer::known;
     const Source source = host.judged();
     if (const auto answer = judge_banned(host, source, now_ns, trust)) return *answer;
@@ -181,7 +181,21 @@ void SourceGuard::on_malformed(const Endpoint& remote, std::int64_t now_ns) {
 
 void SourceGuard::trust(const Endpoint& remote, std::int64_t now_ns) {
     const std::lock_guard lock(mutex_);
-    const Source host = Source::host_of(remote);
+    earn_trust(Source::host_of(remote), now_ns);
+}
+
+void SourceGuard::trust_sender(std::string_view data, const Endpoint& remote, std::int64_t now_ns) {
+    const Endpoint origin = origin_of(data, remote);
+    const std::lock_guard lock(mutex_);
+    const Source host = Source::host_of(origin);
+    if (origin.size != 0 && !is_own(host, origin)) earn_trust(host, now_ns);
+}
+
+bool SourceGuard::is_own(const Source& host, const Endpoint& remote) const {
+    return own_ && own_->first == host && own_->second == port_of(remote);
+}
+
+void SourceGuard::earn_trust(const Source& host, std::int64_t now_ns) {
     if (known_.contains(host)) return;
     trusted_until_ns_.use(host) = now_ns + to_ns(limits_.trust_s);
     lift(host.judged());

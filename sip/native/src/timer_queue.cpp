@@ -7,7 +7,7 @@ namespace trunkline::signalling {
 
 TimerQueue::Handle TimerQueue::arm(std::int64_t now_ns, std::int64_t delay_ns, std::uint64_t owner,
                                    std::uint8_t event) {
-    const std::uint16_t place = line_of(std::max<std::int64_t>(delay_ns, 0));
+    const std::uint32_t place = line_of(std::max<std::int64_t>(delay_ns, 0));
     Line& line = lines_[place];
     Handle timer = none;
     if (free_.empty()) {
@@ -49,15 +49,15 @@ std::optional<std::int64_t> TimerQueue::next_due_ns() const {
     return timers_[line->first].due_ns;
 }
 
-std::uint16_t TimerQueue::line_of(std::int64_t delay_ns) {
+std::uint32_t TimerQueue::line_of(std::int64_t delay_ns) {
     std::size_t unused = lines_.size();
     for (std::size_t place = 0; place < lines_.size(); ++place) {
-        if (lines_[place].delay_ns == delay_ns) return static_cast<std::uint16_t>(place);
+        if (lines_[place].delay_ns == delay_ns) return static_cast<std::uint32_t>(place);
         if (lines_[place].first == none) unused = place;
     }
     if (unused == lines_.size()) lines_.emplace_back();
     lines_[unused] = {delay_ns, none, none};
-    return static_cast<std::uint16_t>(unused);
+    return static_cast<std::uint32_t>(unused);
 }
 
 const TimerQueue::Line* TimerQueue::first_due() const {

@@ -78,7 +78,7 @@ std::deque<Kept> taken(Service& service, std::size_t count = 1) {
     while (all.size() < count) {
         pollfd asked{service.wake_descriptor(), POLLIN, 0};
         if (::poll(&asked, 1, deadline_ms) != 1) break;
-        for (Kept& kept : service.take())
+        for (Kept& kept : service.take(Service::most_kept))
             all.push_back(std::move(kept));
     }
     return all;
@@ -209,7 +209,7 @@ TEST_CASE("service: while the loop stands still, the guard drops, lets pass and 
                 std::this_thread::yield();  // So that the socket's own buffer loses none.
         }
         CHECK(reaches(*guard, Reason::crowd, 10));
-        const auto kept = service.take();
+        const auto kept = service.take(Service::most_kept);
         CHECK(kept.size() == Service::most_unjudged);
         CHECK(kept.front().what == Kept::What::datagram);
     }
@@ -233,6 +233,26 @@ TEST_CASE("service: what comes with time waits for the loop, in its order") {
             ended = one.kind == Kind::timed_out;
         }
     }
+}
+
+TEST_CASE("service: what is kept can be taken in parts, and asks to be taken until none is left") {
+    Port peer, ours;
+    Service service({}, 100, {});
+    service.add_socket(ours.descriptor());
+    CHECK_FALSE(service.note_served(now_ns(), nullptr));
+    for (const char* const data : {"one", "two", "three"})
+        peer.send(ours, data);
+    pollfd asked{service.wake_descriptor(), POLLIN, 0};
+    REQUIRE(::poll(&asked, 1, deadline_ms) == 1);
+    const auto first = service.take(2);
+    REQUIRE(first.size() == 2);
+    CHECK(first[0].bytes == "one");
+    CHECK(first[1].bytes == "two");
+    CHECK(::poll(&asked, 1, 0) == 1);
+    CHECK(service.note_served(now_ns(), nullptr));
+    CHECK(service.take(2).at(0).bytes == "three");
+    CHECK(::poll(&asked, 1, 0) == 0);
+    CHECK_FALSE(service.note_served(now_ns(), nullptr));
 }
 
 TEST_CASE("service: a socket that is left alone or removed is not read") {
@@ -273,5 +293,5 @@ TEST_CASE("service: beyond the limit, datagrams stay in their socket") {
     pollfd woken{service.wake_descriptor(), POLLIN, 0};
     CHECK(::poll(&woken, 1, deadline_ms) == 1);
     CHECK(ours.receive() == "later");
-    CHECK(service.take().size() == count);
+    CHECK(service.take(Service::most_kept).size() == count);
 }

@@ -115,6 +115,24 @@ TEST_CASE("source guard: when nobody can be asked, a new source waits and a bann
     CHECK(later("198.51.100.9", 4) == Answer::known);
 }
 
+TEST_CASE(
+    "source guard: who answers a request is trusted, but not this process or whom a front does not name") {
+    SourceLimits limits;
+    limits.fronts = Fronts({"192.0.2.50"});
+    Stage stage(limits);
+    const std::string answer = "SIP/2.0 200 OK\r\nVia: SIP/2.0/UDP 192.0.2.9\r\n";
+    stage.guard.set_own(peer("192.0.2.9"));
+    for (const char* const host : {stranger.c_str(), "192.0.2.9"})
+        stage.guard.trust_sender(answer + "\r\n", peer(host), at(1));
+    stage.guard.trust_sender(answer + "X-Trunkline-Source: nobody\r\n\r\n", peer("192.0.2.50"), at(1));
+    CHECK(stage.guard.known() == std::vector{stranger});
+    stage.guard.trust_sender(answer + "X-Trunkline-Source: udp:203.0.113.4:5060\r\n\r\n", peer("192.0.2.50"),
+                             at(1));
+    CHECK(stage.guard.knows(peer("203.0.113.4")));
+    stage.guard.trust_sender(answer, peer("192.0.2.9", 5061), at(1));
+    CHECK(stage.guard.knows(peer("192.0.2.9")));
+}
+
 TEST_CASE("source guard: forged sources neither grow it nor drive out bans and trust") {
     SourceLimits limits;
     limits.max_sources = 1000;

@@ -15,7 +15,7 @@ from callcontrol.calls.hangup_cause import NORMAL_CLEARING
 from callcontrol.e164 import MAX_NUMBER_CHARS, NOT_A_NUMBER
 from callcontrol.instructions.verbs import NO_REJECT
 from callcontrol.models import TEST_PREFIX, CallFilter, CallStatus, TranscriptSegment
-from sip.aio import Listen, TraceRecord
+from sip.aio import Listen
 from tests.support.api_facts import (
     ACCOUNT,
     CALL_SID,
@@ -438,7 +438,7 @@ async def test_trace(client: Client, services: Services) -> None:
         (0.0, "out", b"INVITE sip:x SIP/2.0\r\n\r\n"),
         (0.01, "in", b"SIP/2.0 100 Trying\r\n\r\n"),
     ):
-        traces.note(TraceRecord(at_s, direction, listen, ("127.0.0.1", 5080), message, "abc@host"))
+        traces.note(at_s, direction, listen, ("127.0.0.1", 5080), message, "abc@host")
     answer = await client.get(f"/v1/calls/{CALL_SID}/trace")
     assert answer.data["call_sid"] == CALL_SID
     assert "leg a: 127.0.0.1:5080" in answer.data["ladder"].splitlines()[0]

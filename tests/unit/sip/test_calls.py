@@ -324,7 +324,7 @@ async def test_an_error_in_the_owners_callback_harms_nobody(stage: Stage) -> Non
 async def test_every_message_is_traced_in_order() -> None:
     records: list[tuple[str, str]] = []
     stage = await make_stage(
-        on_message=lambda r: records.append((r.direction, r.message.split(b"\r\n")[0].decode()))
+        on_message=lambda *noted: records.append((noted[1], noted[4].split(b"\r\n")[0].decode()))
     )
     alice = stage.alice.call(BOB)
     stage.advance()

@@ -1,74 +1,107 @@
 """The timer queue: order, disarming, and nothing left behind."""
 
+import gc
+import weakref
+from math import inf
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sip.timers import Timer, TimerQueue
+from sip._wire import TimerQueue
 
 
 class Owner:
-    def __init__(self, queue: TimerQueue) -> None:
-        self.queue = queue
+    def __init__(self) -> None:
+        self.queue = TimerQueue()
         self.fired: list[int] = []
-        self.disarms: Timer | None = None
+        self.disarms = 0
+
+    def arm(self, now_s: float, delay_s: float, event: int) -> int:
+        return self.queue.arm(now_s, delay_s, self.on_timer, event)
 
     def on_timer(self, event: int) -> None:
         self.fired.append(event)
-        if self.disarms is not None:
-            self.queue.disarm(self.disarms)
+        self.queue.disarm(self.disarms)
+
+    def run(self, now_s: float) -> float:
+        """Fire what is due, and return when the next one is."""
+        while (due := self.queue.take_due(now_s)) is not None:
+            callback, event = due
+            callback(event)
+        return self.queue.due_s
 
 
 def test_fires_in_the_order_of_due_times() -> None:
-    queue = TimerQueue()
-    owner = Owner(queue)
+    owner = Owner()
     for event, delay_s in enumerate((4.0, 0.5, 32.0, 0.5)):
-        queue.arm(10.0, delay_s, owner.on_timer, event)
-    assert queue.next_due_s() == 10.5
-    assert queue.run(10.4) == 10.5
+        owner.arm(10.0, delay_s, event)
+    assert owner.queue.due_s == 10.5
+    assert owner.run(10.4) == 10.5
     assert owner.fired == []
-    assert queue.run(14.0) == 42.0
+    assert owner.run(14.0) == 42.0
     assert owner.fired == [1, 3, 0]
-    assert len(queue) == 1
+    assert len(owner.queue) == 1
 
 
 def test_a_timer_disarmed_by_one_of_the_same_round_does_not_fire() -> None:
-    queue = TimerQueue()
-    owner = Owner(queue)
-    queue.arm(0.0, 1.0, owner.on_timer, 1)
-    owner.disarms = queue.arm(0.0, 2.0, owner.on_timer, 2)
-    assert queue.run(5.0) is None
+    owner = Owner()
+    owner.arm(0.0, 1.0, 1)
+    owner.disarms = owner.arm(0.0, 2.0, 2)
+    assert owner.run(5.0) == inf
     assert owner.fired == [1]
-    assert len(queue) == 0
+    assert len(owner.queue) == 0
 
 
 def test_disarming_twice_or_after_firing_changes_nothing() -> None:
-    queue = TimerQueue()
-    owner = Owner(queue)
-    timer = queue.arm(0.0, 1.0, owner.on_timer, 1)
-    queue.disarm(timer)
-    queue.disarm(timer)
-    assert len(queue) == 0
-    assert queue.next_due_s() is None
-    other = queue.arm(0.0, 1.0, owner.on_timer, 2)
-    queue.run(1.0)
-    queue.disarm(other)
-    assert len(queue) == 0
+    owner = Owner()
+    timer = owner.arm(0.0, 1.0, 1)
+    owner.queue.disarm(timer)
+    owner.queue.disarm(timer)
+    owner.queue.disarm(0)
+    owner.queue.disarm(2**63)
+    assert len(owner.queue) == 0
+    assert owner.queue.due_s == inf
+    other = owner.arm(0.0, 1.0, 2)
+    owner.queue.disarm(timer)  # Its place is another's now.
+    assert owner.run(1.0) == inf
+    owner.queue.disarm(other)
+    assert owner.fired == [2]
+    assert len(owner.queue) == 0
+
+
+def test_a_delay_beyond_all_calls_is_held_and_one_without_length_fires_at_once() -> None:
+    owner = Owner()
+    owner.arm(1.0, inf, 1)
+    owner.arm(1.0, -1.0, 2)
+    assert owner.run(1.0) > 1e8
+    assert owner.fired == [2]
+    with pytest.raises(TypeError):
+        owner.arm(1.0, 1.0, 256)
+
+
+def test_an_owner_that_nobody_keeps_is_collected_with_its_timers() -> None:
+    owner = Owner()
+    owner.arm(0.0, 1.0, 1)
+    gone = weakref.ref(owner)
+    del owner
+    gc.collect()
+    assert gone() is None
 
 
 @given(st.lists(st.tuples(st.floats(0, 2), st.sampled_from([0.0, 0.2, 0.5, 5.0, 32.0]), st.booleans())))
 def test_every_timer_fires_once_unless_disarmed(plan: list[tuple[float, float, bool]]) -> None:
-    queue = TimerQueue()
-    owner = Owner(queue)
+    owner = Owner()
     now = 0.0
     expected = []
     for event, (step_s, delay_s, disarmed) in enumerate(plan):
         now += step_s
-        timer = queue.arm(now, delay_s, owner.on_timer, event)
+        timer = owner.arm(now, delay_s, event % 256)
         if disarmed:
-            queue.disarm(timer)
+            owner.queue.disarm(timer)
         else:
-            expected.append((now + delay_s, event))
-    while (due_s := queue.next_due_s()) is not None:
-        queue.run(due_s)
-    assert sorted(owner.fired) == sorted(event for _, event in expected)
-    assert len(queue) == 0
+            expected.append(event % 256)
+    while owner.queue.due_s < inf:
+        owner.run(owner.queue.due_s)
+    assert sorted(owner.fired) == sorted(expected)
+    assert len(owner.queue) == 0

@@ -16,7 +16,7 @@ from callcontrol.clock import WallClock
 from callcontrol.ids import stream_sid
 from callcontrol.models import CallStatus, Direction, StreamInfo
 from media.streams import choose_stream
-from sip.aio import Listen, TraceRecord
+from sip.aio import Listen, TraceFields
 from tests.support.domain import CALL_SID, NOW, make_record
 
 
@@ -99,8 +99,8 @@ def test_the_duration_is_that_of_the_nearest_second(answered_for_s: float | None
     assert record.duration_sec == duration_sec
 
 
-def message(call_id: str, at: float, text: bytes = b"SIP/2.0 200 OK\r\n") -> TraceRecord:
-    return TraceRecord(at, "in", Listen("udp", "127.0.0.1"), ("127.0.0.1", 5060), text, call_id)
+def message(call_id: str, at: float, text: bytes = b"SIP/2.0 200 OK\r\n") -> TraceFields:
+    return at, "in", Listen("udp", "127.0.0.1"), ("127.0.0.1", 5060), text, call_id
 
 
 class TestTraces:
@@ -108,23 +108,23 @@ class TestTraces:
         self.book = TraceBook(WallClock(0.0, NOW), max_calls=2)
 
     def test_the_messages_of_both_legs_in_order(self) -> None:
-        self.book.note(message("x", 1.0, b"INVITE sip:a SIP/2.0\r\n"))
+        self.book.note(*message("x", 1.0, b"INVITE sip:a SIP/2.0\r\n"))
         self.book.claim("call", "a", "x")
         self.book.claim("call", "b", "y")
-        self.book.note(message("y", 2.0, b"INVITE sip:b SIP/2.0\r\n"))
-        self.book.note(message("x", 3.0))
+        self.book.note(*message("y", 2.0, b"INVITE sip:b SIP/2.0\r\n"))
+        self.book.note(*message("x", 3.0))
         entries = self.book.of("call")
         assert [(entry.leg, entry.call_id) for entry in entries] == [("a", "x"), ("b", "y"), ("a", "x")]
         assert entries[0].at == NOW + timedelta(seconds=1)
         assert entries[0].message == "INVITE sip:a SIP/2.0\r\n"
 
     def test_the_sides_of_an_on_net_call_are_told_apart(self) -> None:
-        self.book.note_on_net(message("x", 1.0, b"INVITE sip:a SIP/2.0\r\n"))
+        self.book.note_on_net(*message("x", 1.0, b"INVITE sip:a SIP/2.0\r\n"))
         self.book.claim("calling", "a", on_net_key("x"))
-        self.book.note(message("x", 2.0, b"INVITE sip:a SIP/2.0\r\n"))
+        self.book.note(*message("x", 2.0, b"INVITE sip:a SIP/2.0\r\n"))
         self.book.claim("called", "a", "x")
-        self.book.note_on_net(message("x", 4.0))
-        self.book.note(message("x", 3.0))
+        self.book.note_on_net(*message("x", 4.0))
+        self.book.note(*message("x", 3.0))
         for call_sid, seconds in (("calling", [1, 4]), ("called", [2, 3])):
             entries = self.book.of(call_sid)
             assert [(entry.at - NOW).seconds for entry in entries] == seconds
@@ -132,15 +132,15 @@ class TestTraces:
         assert self.book.call_of("x") == "called"
 
     def test_only_invites_begin_a_dialog(self) -> None:
-        self.book.note(message("x", 1.0))
+        self.book.note(*message("x", 1.0))
         self.book.claim("call", "a", "x")
         assert self.book.of("call") == []
 
     def test_what_no_call_claims_is_forgotten_first(self) -> None:
-        self.book.note(message("x", 1.0, b"INVITE sip:a SIP/2.0\r\n"))
+        self.book.note(*message("x", 1.0, b"INVITE sip:a SIP/2.0\r\n"))
         self.book.claim("call", "a", "x")
         for number in range(1000):
-            self.book.note(message(f"flood-{number}", 2.0, b"INVITE sip:a SIP/2.0\r\n"))
+            self.book.note(*message(f"flood-{number}", 2.0, b"INVITE sip:a SIP/2.0\r\n"))
         assert len(self.book.of("call")) == 1
         self.book.claim("late", "a", "flood-0")
         assert self.book.of("late") == []
@@ -149,7 +149,7 @@ class TestTraces:
         text = (
             b'INVITE sip:a SIP/2.0\r\nproxy-authorization : Digest a,\r\n response="1f"\r\nX-Own: 1\r\n\r\n'
         )
-        self.book.note(message("x", 1.0, text))
+        self.book.note(*message("x", 1.0, text))
         self.book.claim("call", "b", "x")
         (entry,) = self.book.of("call")
         kept = "INVITE sip:a SIP/2.0\r\nproxy-authorization : (withheld)\r\nX-Own: 1\r\n\r\n"
@@ -159,13 +159,13 @@ class TestTraces:
         line = "a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:"
         key = "PS1uQCVeeCFCanVmcjkpPywjNWhcYD0mXXtxaVBR"
         text = f"INVITE sip:a SIP/2.0\r\n\r\nv=0\r\n{line}{key}\r\na=ptime:20\r\n"
-        self.book.note(message("x", 1.0, text.encode()))
+        self.book.note(*message("x", 1.0, text.encode()))
         self.book.claim("call", "b", "x")
         (entry,) = self.book.of("call")
         assert entry.message == f"INVITE sip:a SIP/2.0\r\n\r\nv=0\r\n{line}(withheld)\r\na=ptime:20\r\n"
 
     def test_a_call_id_that_is_not_utf_8_is_shown_as_text(self) -> None:
-        self.book.note(message("\udce9\udc80", 1.0, b"INVITE sip:a SIP/2.0\r\nCall-ID: \xe9\x80\r\n"))
+        self.book.note(*message("\udce9\udc80", 1.0, b"INVITE sip:a SIP/2.0\r\nCall-ID: \xe9\x80\r\n"))
         self.book.claim("call", "a", "\udce9\udc80")
         (entry,) = self.book.of("call")
         assert entry.call_id == "é\N{REPLACEMENT CHARACTER}"
@@ -174,25 +174,25 @@ class TestTraces:
 
     def test_a_call_of_very_many_legs_keeps_the_first_and_the_last(self) -> None:
         for number in range(1000):
-            self.book.note(message(f"x{number}", float(number), b"INVITE sip:a SIP/2.0\r\n"))
+            self.book.note(*message(f"x{number}", float(number), b"INVITE sip:a SIP/2.0\r\n"))
             self.book.claim("call", "b", f"x{number}")
         entries = self.book.of("call")
         assert [entries[0].call_id, entries[-1].call_id, len(entries)] == ["x0", "x999", 20]
 
     def test_calls_and_messages_are_bounded(self) -> None:
         for number in range(5):
-            self.book.note(message(f"x{number}", 1.0, b"INVITE sip:a SIP/2.0\r\n"))
+            self.book.note(*message(f"x{number}", 1.0, b"INVITE sip:a SIP/2.0\r\n"))
             self.book.claim(f"call-{number}", "a", f"x{number}")
         assert self.book.of("call-0") == [] and self.book.of("call-4")
         for _ in range(1000):
-            self.book.note(message("x4", 2.0))
+            self.book.note(*message("x4", 2.0))
         assert len(self.book.of("call-4")) == 200
 
     def test_how_a_long_dialog_began_is_kept(self) -> None:
-        self.book.note(message("x", 0.0, b"INVITE sip:a SIP/2.0\r\n"))
+        self.book.note(*message("x", 0.0, b"INVITE sip:a SIP/2.0\r\n"))
         self.book.claim("call", "a", "x")
         for number in range(1, 1001):
-            self.book.note(message("x", float(number)))
+            self.book.note(*message("x", float(number)))
         entries = self.book.of("call")
         assert len(entries) == 200
         assert entries[0].message.startswith("INVITE")
@@ -201,9 +201,9 @@ class TestTraces:
     def test_bytes_are_bounded_by_message_and_altogether(self) -> None:
         book = TraceBook(WallClock(0.0, NOW), max_bytes=100_000)
         for number in range(30):
-            book.note(message(f"x{number}", 1.0, b"INVITE sip:a SIP/2.0\r\n" + b"x" * 60_000))
+            book.note(*message(f"x{number}", 1.0, b"INVITE sip:a SIP/2.0\r\n" + b"x" * 60_000))
             book.claim(f"call-{number}", "a", f"x{number}")
-            book.note(message(f"x{number}", 2.0, b"y" * 60_000))
+            book.note(*message(f"x{number}", 2.0, b"y" * 60_000))
             assert book.size_bytes <= 100_000
         first, second = book.of("call-29")
         assert len(first.message) < 8300 and first.message.endswith("(cut off)")

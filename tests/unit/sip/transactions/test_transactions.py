@@ -6,11 +6,24 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fuzz.targets.sip import PLAIN
-from sip._wire import ACK, CANCEL, ENDED, REPEATED, REQUEST, RESPONSE, SEND, TIMED_OUT, UNSENT, Engine
+from sip._wire import (
+    ACK,
+    CANCEL,
+    ENDED,
+    REPEATED,
+    REQUEST,
+    RESPONSE,
+    SEND,
+    TIMED_OUT,
+    UNSENT,
+    Engine,
+    SourceGuard,
+)
 from sip.aio.transaction_io import fields_of_request, trying_of
 from sip.effects import Failure
 from sip.message.message import Message, Request, Response, reply, serialise
 from sip.message.parser import DEFAULT_LIMITS, READER, parse_carefully, parse_message
+from sip.protection.rate_limits import ProtectionSettings
 from sip.session import inbound, outbound
 from sip.session.model import Event, State
 from sip.timers import Timers
@@ -377,3 +390,13 @@ class TestNonInviteServer:
         driver.respond(response_to(request, 200))
         driver.advance(0)
         assert driver.done_at == 0
+
+
+def test_who_answers_a_request_of_ours_is_trusted_and_nobody_else() -> None:
+    guard = SourceGuard(ProtectionSettings())
+    driver = Driver(make_request("OPTIONS"), client=True)
+    driver.engine.set_guard(guard)
+    for host, request in (("192.0.2.7", "OPTIONS"), ("192.0.2.8", "BYE")):
+        data = serialise(response_to(make_request(request), 200))
+        driver.engine.receive(data, host, 5060, -1, False, False, driver.now)
+    assert guard.known() == ["192.0.2.7"]

@@ -87,6 +87,11 @@ enum class Kind : std::uint8_t {
     ended,
 };
 
+/// True for a response to a request of ours.
+constexpr bool is_matched(Kind kind) {
+    return kind == Kind::response || kind == Kind::absorbed;
+}
+
 /// Whether a new request opens a server transaction.
 enum class Opening : std::uint8_t {
     never,

@@ -83,10 +83,13 @@ class Service {
     Locked locked() { return Locked(*this); }
 
     /// Note that the loop serves: it reads its sockets and its clock. With a source, that it knows this one.
-    void note_served(std::int64_t now_ns, const Endpoint* known);
+    /// True if something is kept, which came before what the loop is about to read.
+    bool note_served(std::int64_t now_ns, const Endpoint* known);
 
-    /// Have a guard judge what comes while the loop stands still.
+    /// Have a guard judge what comes while the loop stands still, and know who answers our requests.
     void set_guard(std::shared_ptr<SourceGuard> guard);
+    /// Tell the guard that a peer has answered a request of ours.
+    void trust_sender(std::string_view data, const Endpoint& remote, std::int64_t now_ns);
 
     /// Keep what a trace wants to know.
     void set_tracing(bool tracing);
@@ -105,8 +108,9 @@ class Service {
     /// Becomes readable when something is kept.
     int wake_descriptor() const { return wake_; }
     bool has_kept() const;
-    /// Take what is kept, in its order.
-    std::deque<Kept> take();
+    /// Take what was kept first, up to `most`, in its order; the descriptor stays readable while some is
+    /// left.
+    std::vector<Kept> take(std::size_t most);
 
     /// End the thread.
     void stop();

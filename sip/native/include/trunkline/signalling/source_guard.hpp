@@ -123,6 +123,8 @@ class SourceGuard {
     void on_malformed(const Endpoint& remote, std::int64_t now_ns);
     /// Make a host known for `trust_s`, and lift its ban.
     void trust(const Endpoint& remote, std::int64_t now_ns);
+    /// Trust the host that a message comes from, unless it is this process or one that a front does not name.
+    void trust_sender(std::string_view data, const Endpoint& remote, std::int64_t now_ns);
     /// Count wrong credentials; a source that the application trusts is neither slowed nor banned.
     void on_auth_failure(const Endpoint& remote, bool is_trusted, std::int64_t now_ns);
     void on_auth_success(const Endpoint& remote, std::int64_t now_ns);
@@ -188,6 +190,8 @@ class SourceGuard {
                                        Trust trust);
     /// True while a host has the trust that it has earned.
     bool has_earned_trust(const Source& host, std::int64_t now_ns);
+    bool is_own(const Source& host, const Endpoint& remote) const;
+    void earn_trust(const Source& host, std::int64_t now_ns);
     void add_known(const Source& host);
     Unknown& enter(const Source& source, std::int64_t now_ns);
     void score(const Source& source, double points, Reason reason, std::int64_t now_ns);

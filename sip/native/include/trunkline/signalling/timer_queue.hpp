@@ -49,7 +49,7 @@ class TimerQueue {
         std::uint64_t owner = 0;
         std::uint64_t order = 0;
         Handle before = none, after = none;
-        std::uint16_t line = 0;
+        std::uint32_t line = 0;
         std::uint8_t event = 0;
     };
     struct Line {
@@ -57,7 +57,7 @@ class TimerQueue {
         Handle first = none, last = none;
     };
 
-    std::uint16_t line_of(std::int64_t delay_ns);
+    std::uint32_t line_of(std::int64_t delay_ns);
     const Line* first_due() const;
 
     /// The first place is nobody's, so that 0 is no timer.

@@ -23,7 +23,8 @@ class WallClock:
 
     def at(self, now: float) -> datetime:
         """The wall-clock time, in UTC and whole milliseconds, of a monotonic time."""
-        return to_millisecond((self.wall + timedelta(seconds=now - self.monotonic_s)).astimezone(UTC))
+        moment = self.wall + timedelta(seconds=now - self.monotonic_s)
+        return to_millisecond(moment if moment.tzinfo is UTC else moment.astimezone(UTC))
 
     def at_us(self, now: float) -> int:
         """Microseconds since 1970 of a monotonic time."""

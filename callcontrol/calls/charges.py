@@ -53,7 +53,7 @@ class Meter:
         self._legs[leg] = _Metered(rate_paise, now)
 
     def stop(self, leg: LegId, now: float) -> None:
-        """Stop charging a leg; ignored for unknown and stopped legs."""
+        """Stop charging a leg; ignored for unknown and stopped legs. The timer may then fire early."""
         metered = self._legs.get(leg)
         if metered is not None and metered.until is None:
             metered.until = now
@@ -76,7 +76,10 @@ class Meter:
 
     def charge_paise(self, now: float) -> int:
         """Charge of the call if it ended now, in paise."""
-        return sum(leg.rate_paise * self._pulses_of(leg, now) for leg in self._legs.values())
+        total_paise = 0
+        for leg in self._legs.values():
+            total_paise += leg.rate_paise * self._pulses_of(leg, now)
+        return total_paise
 
     def rate_paise(self) -> int:
         """Price of one more pulse of every active leg, in paise."""
@@ -88,26 +91,30 @@ class Meter:
 
         Returns ``now`` if the reserve is exceeded already.
         """
-        running = [leg for leg in self._legs.values() if leg.until is None and leg.rate_paise > 0]
-        if not running:
+        total_paise = round_paise = 0
+        due: list[tuple[float, int]] = []
+        for leg in self._legs.values():
+            pulses = self._pulses_of(leg, now)
+            total_paise += leg.rate_paise * pulses
+            if leg.until is None and leg.rate_paise > 0:
+                round_paise += leg.rate_paise
+                due.append((leg.since + pulses * self._pulse_s, leg.rate_paise))
+        if not due:
             return None
-        total_paise = self.charge_paise(now)
-        ticks = [leg.since + self._pulses_of(leg, now) * self._pulse_s for leg in running]
         # Each leg starts one pulse per pulse time, so whole rounds are skipped at once.
-        rounds = max(0, reserved_paise - total_paise) // sum([leg.rate_paise for leg in running])
-        total_paise += rounds * sum([leg.rate_paise for leg in running])
-        due = sorted(
-            [(at + rounds * self._pulse_s, leg.rate_paise) for at, leg in zip(ticks, running, strict=True)]
-        )
-        at = now
-        while total_paise <= reserved_paise:
-            at, rate_paise = due.pop(0)
+        rounds = max(0, reserved_paise - total_paise) // round_paise
+        total_paise += rounds * round_paise
+        exhausted_at = now
+        for at, rate_paise in sorted(due):
+            if total_paise > reserved_paise:
+                break
             total_paise += rate_paise
-        return at
+            exhausted_at = at + rounds * self._pulse_s
+        return exhausted_at
 
     def _pulses_of(self, leg: _Metered, now: float) -> int:
-        elapsed_s = max(0.0, (leg.until if leg.until is not None else now) - leg.since)
-        return max(1, -int(-elapsed_s // self._pulse_s))
+        elapsed_s = (now if leg.until is None else leg.until) - leg.since
+        return -int(-elapsed_s // self._pulse_s) if elapsed_s > 0.0 else 1
 
 
 class CallCharges:
@@ -122,6 +129,7 @@ class CallCharges:
         self._rates = rates
         self._reserved_paise = reserved_paise
         self._refused = False
+        self._lead_s = EXTEND_LEAD_S
         self._replaced_a_legs: list[LegId] = []
         self._a_leg_since: float | None = None
 
@@ -129,10 +137,6 @@ class CallCharges:
         """Start charging a leg, which was answered."""
         self.meter.start(leg, self._rates.inbound_paise if inbound else self._rates.outbound_paise, now)
         return self._timer(now)
-
-    def stop(self, leg: LegId, now: float) -> None:
-        """Stop charging a leg; the timer may then fire early, which is harmless."""
-        self.meter.stop(leg, now)
 
     def due(self, now: float) -> ExtendReserve | Arm | Disarm | None:
         """Handle the timer: extend the reserve, or wait on. None when the call must be cut."""
@@ -151,7 +155,7 @@ class CallCharges:
 
     def refused(self, now: float) -> Arm | Disarm:
         """Handle a refused extension: the call is cut when the reserve is used up."""
-        self._refused = True
+        self._refused, self._lead_s = True, CUT_LEAD_S
         return self._timer(now)
 
     @property
@@ -166,12 +170,10 @@ class CallCharges:
 
     def billed_s(self, a_leg: LegId, now: float) -> int:
         """Return the billed time of the first legs, in seconds."""
-        pulses = sum(self.meter.pulses(leg, now) for leg in self._replaced_a_legs)
-        return round((pulses + self.meter.pulses(a_leg, now, self._a_leg_since)) * self._rates.pulse_s)
-
-    @property
-    def _lead_s(self) -> float:
-        return CUT_LEAD_S if self._refused else EXTEND_LEAD_S
+        pulses = self.meter.pulses(a_leg, now, self._a_leg_since)
+        for leg in self._replaced_a_legs:
+            pulses += self.meter.pulses(leg, now)
+        return round(pulses * self._rates.pulse_s)
 
     def _timer(self, now: float) -> Arm | Disarm:
         at = self.meter.exhausted_at(self._reserved_paise, now)

@@ -189,13 +189,16 @@ class CallRunner:
 
     def _guarded(self, step: Callable[..., list[Effect]], *arguments: object) -> None:
         """
-        Run one step; an internal error ends this call and no other.
+        Run one step and perform its effects; an internal error ends this call and no other.
 
         The first time the machine ends the call in good order. Should that fail too, ``_wind_up`` frees all
         resources and writes an end to the record.
         """
+        mailbox, performer = self._mailbox, self._performer
         try:
-            self._perform_all(step(*arguments, self._mailbox.now()))
+            performer.perform(step(*arguments, mailbox.now()))
+            while mailbox.outcomes:  # The outcomes of effects are handled before any other event.
+                performer.perform(self._machine.handle(mailbox.outcomes.popleft(), mailbox.now()))
         except Exception:
             # A defect in one transition must still free the resources of the call; a second one is raised.
             self.log.exception("internal error; ending the call")
@@ -203,21 +206,6 @@ class CallRunner:
                 raise
             self._failed = True
             self._guarded(self._machine.handle, HangupRequested("system", NORMAL_TEMPORARY_FAILURE))
-
-    def _perform_all(self, effects: list[Effect]) -> None:
-        """Perform effects, then handle their outcomes before any other event."""
-        outcomes = self._mailbox.outcomes
-        while True:
-            for effect in effects:
-                try:
-                    self._performer.perform(effect)
-                except Exception:
-                    # The remaining effects are performed nevertheless.
-                    self.log.exception("%s failed; ending the call", type(effect).__name__)
-                    self._mailbox.post_outcome(HangupRequested("system", NORMAL_TEMPORARY_FAILURE))
-            if not outcomes:
-                return
-            effects = self._machine.handle(outcomes.popleft(), self._mailbox.now())
 
     async def _wind_up(self) -> None:
         """Free all timers, sessions, streams and tasks, and make sure that the record has its end."""

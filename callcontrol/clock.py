@@ -9,6 +9,9 @@ MILLISECOND: Final = timedelta(milliseconds=1)
 """Precision in which times are shown."""
 
 
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
 @frozen
 class WallClock:
     """
@@ -33,7 +36,7 @@ class WallClock:
 
 def to_millisecond(moment: datetime) -> datetime:
     """Cut a time to the millisecond in which it is shown."""
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+    return moment - _MICROSECOND * (moment.microsecond % 1000)
 
 
 def timestamp(moment: datetime | None) -> str | None:

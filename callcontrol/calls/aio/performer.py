@@ -350,7 +350,8 @@ class Performer:
         self._mailbox.post(ReserveExtended(total_paise))
 
     def _save(self, effect: records.Save) -> None:
-        services, events = self._context.services, list[PublishedEvent]()
+        services = self._context.services
+        events: list[PublishedEvent] = []
         if effect.event == SENTENCE_EVENT:
             events = self._hook_events(effect)
         elif effect.event is not None:

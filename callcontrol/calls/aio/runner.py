@@ -1,5 +1,5 @@
 """
-Task of a call: takes the call's events one by one, passes them to the machine, and performs the effects.
+Task of a call: begins and ends it, and between passes its events to the machine and performs the effects.
 
 All events of the call go through one queue, so the machine handles them in order and alone. Slow work
 (connecting to an agent, fetching audio, asking the wallet) runs in separate tasks and reports back through
@@ -182,10 +182,15 @@ class CallRunner:
     async def _run(self, start: Callable[..., list[Effect]], *arguments: object) -> None:
         try:
             self._guarded(start, *arguments)
-            while not self._machine.finished:
-                self._guarded(self._machine.handle, await self._mailbox.next())
+            if not self._machine.finished:
+                await self._mailbox.run(self._handle)
         finally:
             await self._wind_up()
+
+    def _handle(self, event: Event) -> bool:
+        """Handle an event; True if the call is finished."""
+        self._guarded(self._machine.handle, event)
+        return self._machine.finished
 
     def _guarded(self, step: Callable[..., list[Effect]], *arguments: object) -> None:
         """

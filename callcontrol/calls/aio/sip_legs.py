@@ -61,6 +61,8 @@ class _SipLeg:
     """Headers of the other leg's responses that may be forwarded to this leg."""
     bye_headers: list[tuple[str, str]] = field(default_factory=list)
     """Headers of the other leg's BYE for the BYE to this leg."""
+    saved: object | None = None
+    """The INVITE of ours that is saved: responses before the answer change nothing of it."""
     digit_type: str = DTMF_RELAY
     """Format of digits in INFO: from its party's Accept header, or from its own INFO."""
 
@@ -137,8 +139,11 @@ class SipLegs:
     def _save(self, leg: LegId) -> None:
         """Save the leg's dialog in its current state."""
         found = self._legs.get(leg)
-        if found is not None and self._journal.save(leg, found.session.saved(), found.carrier.carrier_sid):
-            self._on_saved()
+        if found is not None:
+            session = found.session
+            found.saved = session.attempt if isinstance(session, OutboundSession) else None
+            if self._journal.save(leg, session.saved(), found.carrier.carrier_sid):
+                self._on_saved()
 
     def _attach(self, leg: LegId, found: _SipLeg) -> None:
         self._legs[leg] = found
@@ -362,7 +367,9 @@ class SipLegs:
         found = self._legs.get(leg)
         if found is not None:
             self._learn(leg, found, event.headers)
-            self._save(leg)
+            session, answered = found.session, isinstance(event, Answered)
+            if answered or not isinstance(session, OutboundSession) or session.attempt is not found.saved:
+                self._save(leg)
 
     def _learn(self, leg: LegId, found: _SipLeg, headers: Headers) -> None:
         other = found.other

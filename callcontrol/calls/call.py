@@ -133,11 +133,7 @@ class CallMachine(Machine[CallState]):
 
     @property
     def _parts(self) -> "CallMachine":
-        """
-        Weak reference to the call, for the call's parts.
-
-        The parts hold no strong reference, so the call and its parts are freed as soon as the call is over.
-        """
+        """Weak reference for the call's parts, so that all are freed as soon as the call is over."""
         parts: CallMachine = weakref.proxy(self)
         return parts
 
@@ -246,8 +242,9 @@ class CallMachine(Machine[CallState]):
             self._now = now
         if self.state is CallState.ENDED:
             return [*self._afterwards(event)]
-        handler = _HANDLERS.get(type(event), CallMachine.forward)
-        effects = [*self._shown(handler(self, event))]
+        found = _HANDLERS.get(type(event), CallMachine.forward)(self, event)
+        unshown = self.record.status_webhook_url is None
+        effects = [*found] if unshown else [*self._with_snapshots(found)]
         if self._step is not None and self._step.over:
             effects += self._advance()
         if "transcription" in self.__dict__:

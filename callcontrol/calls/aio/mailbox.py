@@ -107,15 +107,11 @@ class CallMailbox:
         self._handle, self._over = handle, self._loop.create_future()
         self._context = copy_context()
         try:
-            if self._queue:
-                self._pass_soon()
+            self._passing = True
+            self._pass_on()
             await self._over
         finally:
             self._handle = None
-
-    def _pass_soon(self) -> None:
-        self._passing = True
-        self._loop.call_soon(self._pass_on, context=self._context)
 
     def _pass_on(self) -> None:
         over, queue = self._over, self._queue
@@ -164,7 +160,8 @@ class CallMailbox:
         if len(self._queue) < _MAX_QUEUED or not isinstance(event, _SHED):
             self._queue.append(event)
             if self._handle is not None and not self._passing:
-                self._pass_soon()
+                self._passing = True
+                self._loop.call_soon(self._pass_on, context=self._context)
         elif not self._shedding:
             self._shedding = True
             self.log.warning("queue full: dropping %s and later events of peers", type(event).__name__)

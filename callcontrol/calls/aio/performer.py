@@ -111,7 +111,9 @@ class Performer:
 
     def _perform_above(self, effect: Effect) -> None:
         """Perform an effect that a feature above the calls performs."""
-        self._note_step(effect)
+        step = STEPS_OF_EFFECTS.get(type(effect))
+        if step is not None:
+            self._note("step", *step(effect))
         self._context.services.features.effects[type(effect)](self._call, effect)
 
     def part(self, kind: type[PartT]) -> PartT:
@@ -150,11 +152,6 @@ class Performer:
     def _note(self, kind: EntryKind, name: str, details: Mapping[str, Any]) -> None:
         entry = JournalEntry(utc_now(), kind, name, details)
         self._context.services.calls.journal.note(self._record.call_sid, entry)
-
-    def _note_step(self, effect: Effect) -> None:
-        step = STEPS_OF_EFFECTS.get(type(effect))
-        if step is not None:
-            self._note("step", *step(effect))
 
     @property
     def _is_told(self) -> bool:
@@ -447,7 +444,8 @@ _OWN_EFFECTS: Final[dict[type[Effect], Callable[[Performer, Any], None]]] = {
     records.Transcribe: Performer._transcribe,
     records.Finish: Performer._finish,
 }
-STEPS_OF_EFFECTS: Final[Mapping[type[Effect], Callable[[Any], tuple[str, Mapping[str, Any]]]]] = {
+StepOf = Callable[[Any], tuple[str, Mapping[str, Any]]]
+STEPS_OF_EFFECTS: Final[Mapping[type[Effect], StepOf]] = {
     media.PlayAudio: lambda effect: ("play", {"leg": effect.leg, "url": effect.url}),
     media.PlaySounds: lambda effect: ("play", {"leg": effect.leg}),
     # Neither a text nor digits: they may be a secret of the parties.
@@ -484,11 +482,11 @@ TABLES: Final[tuple[tuple[type[EffectPerformer] | None, Mapping[type[Effect], Pe
 )
 
 
-def _with_note(perform: Perform) -> Perform:
+def _noted(step: StepOf, perform: Perform) -> Perform:
     """Note an effect that is a step of a call in the journal before it is performed."""
 
     def note_and_perform(performer: Performer, effect: Effect) -> None:
-        performer._note_step(effect)
+        performer._note("step", *step(effect))
         perform(performer, effect)
 
     return note_and_perform
@@ -503,7 +501,8 @@ def _performers() -> Iterator[tuple[type[Effect], Perform]]:
     for kind, table in TABLES:
         for effect, perform in table.items():
             whole = perform if kind is None else _by_part(kind, perform)
-            yield effect, _with_note(whole) if effect in STEPS_OF_EFFECTS else whole
+            step = STEPS_OF_EFFECTS.get(effect)
+            yield effect, whole if step is None else _noted(step, whole)
 
 
 EFFECTS: Final[dict[type[Effect], Perform]] = dict(_performers())

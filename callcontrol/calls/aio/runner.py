@@ -7,6 +7,7 @@ the queue.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import ceil
 from typing import Final
 
@@ -181,20 +182,16 @@ class CallRunner:
 
     async def _run(self, start: Callable[..., list[Effect]], *arguments: object) -> None:
         try:
-            self._guarded(start, *arguments)
-            if not self._machine.finished:
-                await self._mailbox.run(self._handle)
+            if not self._guarded(start, *arguments):
+                await self._mailbox.run(partial(self._guarded, self._machine.handle))
         finally:
             await self._wind_up()
 
-    def _handle(self, event: Event) -> bool:
-        """Handle an event; True if the call is finished."""
-        self._guarded(self._machine.handle, event)
-        return self._machine.finished
-
-    def _guarded(self, step: Callable[..., list[Effect]], *arguments: object) -> None:
+    def _guarded(self, step: Callable[..., list[Effect]], *arguments: object) -> bool:
         """
-        Run one step and perform its effects; an internal error ends this call and no other.
+        Run one step and perform its effects; True if the call is finished then.
+
+        An internal error ends this call and no other.
 
         The first time the machine ends the call in good order. Should that fail too, ``_wind_up`` frees all
         resources and writes an end to the record.
@@ -211,6 +208,7 @@ class CallRunner:
                 raise
             self._failed = True
             self._guarded(self._machine.handle, HangupRequested("system", NORMAL_TEMPORARY_FAILURE))
+        return self._machine.finished
 
     async def _wind_up(self) -> None:
         """Free all timers, sessions, streams and tasks, and make sure that the record has its end."""

@@ -247,6 +247,8 @@ class CallMachine(Machine[CallState]):
         effects = [*found] if unshown else [*self._with_snapshots(found)]
         if self._step is not None and self._step.over:
             effects += self._advance()
+        if self._charges.grown and self._ending is None:
+            effects.append(self._charges.timer(self._now))  # once, also when two legs are up by one answer
         if "transcription" in self.__dict__:
             effects += self._shown(self.transcription.follow(self.legs))
         return effects
@@ -343,11 +345,11 @@ class CallMachine(Machine[CallState]):
         """Replace the current step; the rest of the plan still follows."""
         self._step = step
 
-    def charge(self, leg: Leg | None, *, instead_of: LegId) -> Iterator[Effect]:
+    def charge(self, leg: Leg | None, *, instead_of: LegId) -> None:
         """Stop charging the leg ``instead_of``, and charge ``leg``, if any, from now on."""
         self.stop_charging(instead_of)
         if leg is not None:
-            yield self._charges.start(leg.id, self._now, inbound=isinstance(leg, InboundLeg))
+            self._charges.start(leg.id, self._now, inbound=isinstance(leg, InboundLeg))
 
     def revert_answer(self) -> None:
         """Revert the answer: the caller cancelled before our 200 was sent, so nothing is charged."""
@@ -409,7 +411,7 @@ class CallMachine(Machine[CallState]):
         effects = self.forward(event)
         leg = self.legs.get(event.leg)
         if leg is not None and leg.up and not self._charges.meter.runs(leg.id):
-            effects.append(self._charges.start(leg.id, self._now, inbound=False))
+            self._charges.start(leg.id, self._now, inbound=False)
         return effects
 
     def _offer_taken(self, event: OfferTaken) -> list[Effect]:
@@ -514,8 +516,8 @@ class CallMachine(Machine[CallState]):
         effects: list[Effect] = [
             Save("call.answered"),
             Arm(Timer.TIME_LIMIT, plan.time_limit_s),
-            self._charges.start(self._a_id, self._now, inbound=record.direction == "inbound"),
         ]
+        self._charges.start(self._a_id, self._now, inbound=record.direction == "inbound")
         if plan.record:
             effects += self.recording.start(self._a_id, plan.recording_channels)
         if plan.machine_detection != "off":

@@ -122,10 +122,14 @@ class CallCharges:
     Charges of the legs of one call, compared with its reserve.
 
     The returned ``Arm`` or ``Disarm`` keeps ``Timer.MONEY`` up to date.
+
+    Attributes:
+        grown: True when more legs are charged than the timer knows of.
     """
 
     def __init__(self, rates: Rates, reserved_paise: int) -> None:
         self.meter = Meter(rates.pulse_s)
+        self.grown = False
         self._rates = rates
         self._reserved_paise = reserved_paise
         self._refused = False
@@ -133,16 +137,16 @@ class CallCharges:
         self._replaced_a_legs: list[LegId] = []
         self._a_leg_since: float | None = None
 
-    def start(self, leg: LegId, now: float, *, inbound: bool) -> Arm | Disarm:
-        """Start charging a leg, which was answered."""
+    def start(self, leg: LegId, now: float, *, inbound: bool) -> None:
+        """Start charging a leg, which was answered; the timer is due for a change."""
         self.meter.start(leg, self._rates.inbound_paise if inbound else self._rates.outbound_paise, now)
-        return self._timer(now)
+        self.grown = True
 
     def due(self, now: float) -> ExtendReserve | Arm | Disarm | None:
         """Handle the timer: extend the reserve, or wait on. None when the call must be cut."""
         at = self.meter.exhausted_at(self._reserved_paise, now)
         if at is None or at - self._lead_s > now:
-            return self._timer(now)
+            return self.timer(now)
         if self._refused:
             return None
         more_paise = self._rates.reserve_pulses * self.meter.rate_paise()
@@ -151,12 +155,12 @@ class CallCharges:
     def extended(self, total_paise: int, now: float) -> Arm | Disarm:
         """Handle an extension: the wallet now holds this total."""
         self._reserved_paise = max(self._reserved_paise, total_paise)
-        return self._timer(now)
+        return self.timer(now)
 
     def refused(self, now: float) -> Arm | Disarm:
         """Handle a refused extension: the call is cut when the reserve is used up."""
         self._refused, self._lead_s = True, CUT_LEAD_S
-        return self._timer(now)
+        return self.timer(now)
 
     @property
     def a_leg_replaced(self) -> bool:
@@ -175,7 +179,9 @@ class CallCharges:
             pulses += self.meter.pulses(leg, now)
         return round(pulses * self._rates.pulse_s)
 
-    def _timer(self, now: float) -> Arm | Disarm:
+    def timer(self, now: float) -> Arm | Disarm:
+        """Return the timer for the legs that are charged now."""
+        self.grown = False
         at = self.meter.exhausted_at(self._reserved_paise, now)
         if at is None:
             return Disarm(Timer.MONEY)

@@ -9,6 +9,9 @@ MILLISECOND: Final = timedelta(milliseconds=1)
 """Precision in which times are shown."""
 
 
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
 @frozen
 class WallClock:
     """
@@ -23,7 +26,8 @@ class WallClock:
 
     def at(self, now: float) -> datetime:
         """The wall-clock time, in UTC and whole milliseconds, of a monotonic time."""
-        return to_millisecond((self.wall + timedelta(seconds=now - self.monotonic_s)).astimezone(UTC))
+        moment = self.wall + timedelta(seconds=now - self.monotonic_s)
+        return to_millisecond(moment if moment.tzinfo is UTC else moment.astimezone(UTC))
 
     def at_us(self, now: float) -> int:
         """Microseconds since 1970 of a monotonic time."""
@@ -32,7 +36,7 @@ class WallClock:
 
 def to_millisecond(moment: datetime) -> datetime:
     """Cut a time to the millisecond in which it is shown."""
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+    return moment - _MICROSECOND * (moment.microsecond % 1000)
 
 
 def timestamp(moment: datetime | None) -> str | None:

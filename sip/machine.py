@@ -56,7 +56,7 @@ class Machine(Generic[StateT]):
         target, action = rule
         if self.ENTERS_FIRST:
             self.state = target
-            return list(action(self, about))
-        effects = list(action(self, about))
+            return [*action(self, about)]
+        effects = [*action(self, about)]
         self.state = target
         return effects

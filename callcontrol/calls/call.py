@@ -117,8 +117,7 @@ class CallMachine(Machine[CallState]):
         self._leg_count = 1 if plan.dial is None else 0
         self._clock = clock
         self._now = clock.monotonic_s
-        self._rates = rates
-        self._reserved_paise = reserved_paise
+        self._charges = CallCharges(rates, reserved_paise)
         self._early = False
         self._answered_at: float | None = None
         self._limit_ordered = False
@@ -134,17 +133,9 @@ class CallMachine(Machine[CallState]):
 
     @property
     def _parts(self) -> "CallMachine":
-        """
-        Weak reference to the call, for the call's parts.
-
-        The parts hold no strong reference, so the call and its parts are freed as soon as the call is over.
-        """
+        """Weak reference for the call's parts, so that all are freed as soon as the call is over."""
         parts: CallMachine = weakref.proxy(self)
         return parts
-
-    @cached_property
-    def _charges(self) -> CallCharges:
-        return CallCharges(self._rates, self._reserved_paise)
 
     @cached_property
     def recording(self) -> CallRecording:
@@ -189,9 +180,11 @@ class CallMachine(Machine[CallState]):
 
     @property
     def _waits_for_media(self) -> bool:
-        # What the call never had is not built for this.
-        had = [self.__dict__[name] for name in _MEDIA_PARTS if name in self.__dict__]
-        return any(part.pending for part in had)
+        for name in _MEDIA_PARTS:
+            part = self.__dict__.get(name)  # What the call never had is not built for this.
+            if part is not None and part.pending:
+                return True
+        return False
 
     def start_inbound(self, now: float) -> list[Effect]:
         """Start with a caller whose INVITE is pending; the record was inserted as initiated."""
@@ -212,7 +205,7 @@ class CallMachine(Machine[CallState]):
         self._now = now
         self.legs[A_LEG] = InboundLeg(A_LEG)
         self.state, self.record.status = CallState.INITIATED, CallStatus.INITIATED
-        return list(self.end(ending))
+        return self.end(ending)
 
     @property
     def answered(self) -> bool:
@@ -245,12 +238,20 @@ class CallMachine(Machine[CallState]):
 
     def handle(self, event: Event, now: float) -> list[Effect]:
         """Handle one event and return the effects to perform."""
-        self._now = max(now, self._now)
+        if now > self._now:
+            self._now = now
         if self.state is CallState.ENDED:
-            return list(self._afterwards(event))
-        if self.record.status_webhook_url is None:
-            return [*self._dispatch(event), *self._advance()]
-        return [*self._with_snapshots(self._dispatch(event)), *self._with_snapshots(self._advance())]
+            return [*self._afterwards(event)]
+        found = _HANDLERS.get(type(event), CallMachine.forward)(self, event)
+        unshown = self.record.status_webhook_url is None
+        effects = [*found] if unshown else [*self._with_snapshots(found)]
+        if self._step is not None and self._step.over:
+            effects += self._advance()
+        if self._charges.grown and self._ending is None:
+            effects.append(self._charges.timer(self._now))  # once, also when two legs are up by one answer
+        if "transcription" in self.__dict__:
+            effects += self._shown(self.transcription.follow(self.legs))
+        return effects
 
     # --- what the steps call (callcontrol.calls.steps.base.CallParts) ---------------------------------------
 
@@ -280,19 +281,21 @@ class CallMachine(Machine[CallState]):
         leg = self.legs.get(leg_id)
         return leg is not None and leg.state is LegState.UP
 
-    def ring(self, status: int = 180, *, early_media: bool = False) -> Iterator[Effect]:
+    def ring(self, status: int = 180, *, early_media: bool = False) -> list[Effect]:
         """Send ringing or early media to a caller who is not answered yet."""
-        if isinstance(self.a_leg, InboundLeg) and not self.a_leg.up:
-            yield from self.a_leg.handle(LegInput.RING, LegParams(status=status, early_media=early_media))
-            yield from self.trigger(CallTransition.RING)
-            if early_media:
-                yield from self._early_media()
+        leg = self.legs[self._a_id]
+        if not isinstance(leg, InboundLeg) or leg.up:
+            return []
+        effects = leg.handle(LegInput.RING, LegParams(b"", status, early_media))
+        effects += self.trigger(CallTransition.RING)
+        return effects + self._early_media() if early_media else effects
 
-    def answer(self) -> Iterator[Effect]:
+    def answer(self) -> list[Effect]:
         """Answer a waiting caller; a party we dial answers by itself."""
-        if isinstance(self.a_leg, InboundLeg) and not self.a_leg.up:
-            yield from self.a_leg.handle(LegInput.ACCEPT)
-            yield from self.trigger(CallTransition.ANSWER)
+        leg = self.legs[self._a_id]
+        if not isinstance(leg, InboundLeg) or leg.up:
+            return []
+        return leg.handle(LegInput.ACCEPT) + self.trigger(CallTransition.ANSWER)
 
     # --- what transfers call --------------------------------------------------------------------------------
 
@@ -342,11 +345,11 @@ class CallMachine(Machine[CallState]):
         """Replace the current step; the rest of the plan still follows."""
         self._step = step
 
-    def charge(self, leg: Leg | None, *, instead_of: LegId) -> Iterator[Effect]:
+    def charge(self, leg: Leg | None, *, instead_of: LegId) -> None:
         """Stop charging the leg ``instead_of``, and charge ``leg``, if any, from now on."""
         self.stop_charging(instead_of)
         if leg is not None:
-            yield self._charges.start(leg.id, self._now, inbound=isinstance(leg, InboundLeg))
+            self._charges.start(leg.id, self._now, inbound=isinstance(leg, InboundLeg))
 
     def revert_answer(self) -> None:
         """Revert the answer: the caller cancelled before our 200 was sent, so nothing is charged."""
@@ -357,31 +360,34 @@ class CallMachine(Machine[CallState]):
 
     def stop_charging(self, leg: LegId) -> None:
         """Stop charging a leg."""
-        self._charges.stop(leg, self._now)
+        self._charges.meter.stop(leg, self._now)
 
     # --- events ---------------------------------------------------------------------------------------------
 
-    def _with_snapshots(self, effects: Iterator[Effect]) -> Iterator[Effect]:
-        """Attach the current view of the call to each event: later effects may change its status."""
+    def _shown(self, effects: Iterable[Effect]) -> Iterable[Effect]:
+        """Attach the view of the call to each event for a webhook, before later effects change its status."""
+        return effects if self.record.status_webhook_url is None else self._with_snapshots(effects)
+
+    def _with_snapshots(self, effects: Iterable[Effect]) -> Iterator[Effect]:
         for effect in effects:
-            if isinstance(effect, Save) and effect.event is not None:
+            if isinstance(effect, Save) and effect.event is not None and effect.shown is None:
                 yield replace(effect, shown=self.policy.shape(self.record))
             else:
                 yield effect
 
-    def _dispatch(self, event: Event) -> Iterator[Effect]:
-        yield from _HANDLERS.get(type(event), CallMachine.forward)(self, event)
-
-    def forward(self, event: Event) -> Iterator[Effect]:
+    def forward(self, event: Event) -> list[Effect]:
         """Pass an event to its waiting parts: the first party's dialer, transfers and the current step."""
+        effects: list[Effect] = []
         if self._failover is not None and self._failover.state is FailoverState.DIALING:
-            yield from self._reaching(self._failover, event)
+            effects += self._shown(self._reaching(self._failover, event))
         if self._transfers is not None:
-            yield from self._transfers.handle(event)
-        if self._step is not None and self.state is not CallState.ENDED:
-            if self._step.keeps_keys and isinstance(event, DigitReceived) and event.leg == self._a_id:
+            effects += self._shown(self._transfers.handle(event))
+        step = self._step
+        if step is not None and self.state is not CallState.ENDED:
+            if step.keeps_keys and isinstance(event, DigitReceived) and event.leg == self._a_id:
                 self.keys.append(event)
-            yield from self._step.handle(event)
+            effects += self._shown(step.handle(event))
+        return effects
 
     def _reaching(self, failover: GatewayFailover, event: Event) -> Iterator[Effect]:
         yield from failover.handle(event)
@@ -401,33 +407,29 @@ class CallMachine(Machine[CallState]):
             if self._step is None and self._steps and isinstance(self._steps[0], Stream):
                 yield from self._next()  # connect the agent while the party rings
 
-    def _connected(self, event: MediaConnected) -> Iterator[Effect]:
-        yield from self.forward(event)
+    def _connected(self, event: MediaConnected) -> list[Effect]:
+        effects = self.forward(event)
         leg = self.legs.get(event.leg)
         if leg is not None and leg.up and not self._charges.meter.runs(leg.id):
-            yield self._charges.start(leg.id, self._now, inbound=False)
+            self._charges.start(leg.id, self._now, inbound=False)
+        return effects
 
-    def _offer_taken(self, event: OfferTaken) -> Iterator[Effect]:
-        if event.leg == self._a_id and self._step is None:
-            yield from self._next()
-        else:
-            yield from self.forward(event)
+    def _offer_taken(self, event: OfferTaken) -> list[Effect]:
+        return self._next() if event.leg == self._a_id and self._step is None else self.forward(event)
 
     def is_transfer(self, event: LegEnded) -> bool:
         """Return True for the BYE of a party that has transferred the other: it does not end the call."""
         return self._transfers is not None and self._transfers.claims(event)
 
-    def _stop_transfers(self) -> Iterator[Effect]:
-        if self._transfers is not None:
-            yield from self._transfers.stop()
-
-    def _timer(self, event: TimerFired) -> Iterator[Effect]:
+    def _timer(self, event: TimerFired) -> list[Effect]:
         if event.timer is Timer.TIME_LIMIT:
-            yield from self.end(Ending(CallStatus.COMPLETED, ALLOTTED_TIMEOUT, "system"))
-        elif event.timer is Timer.MONEY:
-            yield from self._money_due()
-        else:
-            yield from self.forward(event)
+            return self.end(Ending(CallStatus.COMPLETED, ALLOTTED_TIMEOUT, "system"))
+        if event.timer is not Timer.MONEY:
+            return self.forward(event)
+        effect = self._charges.due(self._now)
+        if effect is not None:
+            return [effect]
+        return self.end(Ending(CallStatus.COMPLETED, BALANCE_EXHAUSTED, "system"))
 
     def _message_ended(self, event: MessageEnded) -> Iterator[Effect]:
         yield from self.messages.ended(event)
@@ -437,7 +439,7 @@ class CallMachine(Machine[CallState]):
         """Handle what matters after the end: the recording, a message, and the parties' last words."""
         match event:
             case RecordingEnded() | SentenceHeard() | TranscriptionEnded():
-                yield from self._dispatch(event)
+                yield from _HANDLERS[type(event)](self, event)
             case MessageEnded():
                 yield from self.messages.ended(event)
             case TimerFired(Timer.RECORDING):
@@ -451,111 +453,108 @@ class CallMachine(Machine[CallState]):
 
     # --- the plan -------------------------------------------------------------------------------------------
 
-    def _advance(self) -> Iterator[Effect]:
+    def _advance(self) -> list[Effect]:
         """Move to the next step while the current one is over."""
+        effects: list[Effect] = []
         while self._step is not None and self._step.over and self.state is not CallState.ENDED:
             if self._step.successor is not None:
                 self._step = self._step.successor
                 continue
             self.last_ending = self._step.ending
-            yield from self._next()
-        if "transcription" in self.__dict__:
-            yield from self.transcription.follow(self.legs)
+            effects += self._next()
+        return effects
 
-    def _next(self) -> Iterator[Effect]:
+    def _next(self) -> list[Effect]:
         """Begin the next step; end the call after the last one, or when the first party is not there."""
         if not self._steps or self.a_leg.over:
-            yield from self.end(self.last_ending or Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "system"))
-            return
+            return self.end(self.last_ending or Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "system"))
         if self.last_ending is not None and self._failover is not None and not self.a_leg.up:
             self._step = None  # the agent failed while the party rings: the answer begins the next step
-            return
-        yield from self._stop_transfers()  # the transfer's party has left
+            return []
+        effects: list[Effect] = []
+        if self._transfers is not None:
+            effects += self._shown(self._transfers.stop())  # the transfer's party has left
         step = self._steps.pop(0)
         if isinstance(step, Hangup | Reject):
-            yield from self.end(ending_of(step))
-            return
-        self._step = self._step_makers[type(step)](self._parts, step)
-        if not self._step.keeps_keys and not isinstance(step, Gather):
+            return effects + self.end(ending_of(step))
+        running = self._step = self._step_makers[type(step)](self._parts, step)
+        if not running.keeps_keys and not isinstance(step, Gather):
             self.__dict__.pop("keys", None)  # they were not meant for the steps after this one
-        if self._step.needs_answer:
-            yield from self.answer()
+        if running.needs_answer:
+            effects += self._shown(self.answer())
         elif isinstance(step, Stream):
-            yield from self.ring()
-        yield from self._step.begin()
-
-    # --- money ----------------------------------------------------------------------------------------------
-
-    def _money_due(self) -> Iterator[Effect]:
-        effect = self._charges.due(self._now)
-        if effect is not None:
-            yield effect
-        else:
-            yield from self.end(Ending(CallStatus.COMPLETED, BALANCE_EXHAUSTED, "system"))
+            effects += self._shown(self.ring())
+        effects += self._shown(running.begin())
+        return effects
 
     # --- the status -----------------------------------------------------------------------------------------
 
-    def _initiated(self, _: None) -> Iterator[Effect]:
+    def _initiated(self, _: None) -> list[Effect]:
         self.record.status = CallStatus.INITIATED
-        yield Save("call.initiated")
+        return [Save("call.initiated")]
 
-    def _ringing(self, _: None) -> Iterator[Effect]:
+    def _ringing(self, _: None) -> list[Effect]:
         self.record.status = CallStatus.RINGING
         self.record.ringing_at = self.wall_time
         self.progress.first_rings()
-        yield Save("call.ringing")
+        return [Save("call.ringing")]
 
-    def _early_media(self) -> Iterator[Effect]:
+    def _early_media(self) -> list[Effect]:
         """Report early media once; the call stays ringing, so this is only an event."""
-        if not self._early:
-            self._early = True
-            yield Save("call.early-media")
+        if self._early:
+            return []
+        self._early = True
+        return [Save("call.early-media")]
 
-    def _answered(self, _: None) -> Iterator[Effect]:
-        record = self.record
+    def _answered(self, _: None) -> list[Effect]:
+        record, plan = self.record, self.plan
         self._answered_at = self._now
         record.status = CallStatus.IN_PROGRESS
         record.answered_at = self.wall_time
         self.progress.first_answers(record.answered_at)
         record.sip_status, record.sip_reason = 200, "OK"
-        yield Save("call.answered")
-        yield Arm(Timer.TIME_LIMIT, self.plan.time_limit_s)
-        yield self._charges.start(self._a_id, self._now, inbound=record.direction == "inbound")
-        if self.plan.record:
-            yield from self.recording.start(self._a_id, self.plan.recording_channels)
-        if self.plan.machine_detection != "off":
-            yield DetectMachine(self._a_id)
-        if self.plan.transcribe is not None:
-            self.transcription.start(self.plan.transcribe)
+        effects: list[Effect] = [
+            Save("call.answered"),
+            Arm(Timer.TIME_LIMIT, plan.time_limit_s),
+        ]
+        self._charges.start(self._a_id, self._now, inbound=record.direction == "inbound")
+        if plan.record:
+            effects += self.recording.start(self._a_id, plan.recording_channels)
+        if plan.machine_detection != "off":
+            effects.append(DetectMachine(self._a_id))
+        if plan.transcribe is not None:
+            self.transcription.start(plan.transcribe)
+        return effects
 
-    def end(self, ending: Ending) -> Iterator[Effect]:
+    def end(self, ending: Ending) -> list[Effect]:
         """End all parts of the call that are not over, with one reason."""
         if self.state is CallState.ENDED:
-            return
+            return []
         self._ending = ending
-        yield from self._stop_transfers()
+        effects: list[Effect] = []
+        if self._transfers is not None:
+            effects += self._shown(self._transfers.stop())
         if self._webhooks is not None:
-            yield from self._webhooks.stop()
+            effects += self._shown(self._webhooks.stop())
         if self._step is not None and not self._step.over:
-            yield from self._step.stop(ending)
+            effects += self._shown(self._step.stop(ending))
         status = rejection_of(ending.cause, ending.sip_status)
-        for leg in list(self.legs.values()):
+        for leg in [*self.legs.values()]:
             rejects = isinstance(leg, InboundLeg) and not leg.up and not leg.over
             if rejects and ending.sip_status is None:
                 ending = self._ending = replace(ending, sip_status=status)
-            yield from leg.handle(LegInput.HANG_UP, LegParams(status=status, cause=ending.cause))
-        yield from self.trigger(CallTransition.END)
+            effects += leg.handle(LegInput.HANG_UP, LegParams(b"", status, False, ending.cause))
+        return effects + self.trigger(CallTransition.END)
 
-    def _ended(self, _: None) -> Iterator[Effect]:
+    def _ended(self, _: None) -> list[Effect]:
         record, ending = self.record, self._ending
         assert ending is not None
         answered_for_s = self._now - self._answered_at if self._answered_at is not None else None
         write_end(record, ending, self.wall_time, answered_for_s=answered_for_s)
         self.progress.ended(ending, self._now)
         record.bill_duration_sec = self._charges.billed_s(self._a_id, self._now)
-        yield Finish(self._charges.meter.charge_paise(self._now))
-        if self._waits_for_media:
-            yield Arm(Timer.RECORDING, RECORDING_LIMIT_S)
+        finish = Finish(self._charges.meter.charge_paise(self._now))
+        return [finish, Arm(Timer.RECORDING, RECORDING_LIMIT_S)] if self._waits_for_media else [finish]
 
 
 _HANDLERS: Final[dict[type[Event], Callable[[CallMachine, Any], Iterable[Effect]]]] = {

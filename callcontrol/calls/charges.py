@@ -53,7 +53,7 @@ class Meter:
         self._legs[leg] = _Metered(rate_paise, now)
 
     def stop(self, leg: LegId, now: float) -> None:
-        """Stop charging a leg; ignored for unknown and stopped legs."""
+        """Stop charging a leg; ignored for unknown and stopped legs. The timer may then fire early."""
         metered = self._legs.get(leg)
         if metered is not None and metered.until is None:
             metered.until = now
@@ -76,7 +76,10 @@ class Meter:
 
     def charge_paise(self, now: float) -> int:
         """Charge of the call if it ended now, in paise."""
-        return sum(leg.rate_paise * self._pulses_of(leg, now) for leg in self._legs.values())
+        total_paise = 0
+        for leg in self._legs.values():
+            total_paise += leg.rate_paise * self._pulses_of(leg, now)
+        return total_paise
 
     def rate_paise(self) -> int:
         """Price of one more pulse of every active leg, in paise."""
@@ -88,26 +91,30 @@ class Meter:
 
         Returns ``now`` if the reserve is exceeded already.
         """
-        running = [leg for leg in self._legs.values() if leg.until is None and leg.rate_paise > 0]
-        if not running:
+        total_paise = round_paise = 0
+        due: list[tuple[float, int]] = []
+        for leg in self._legs.values():
+            pulses = self._pulses_of(leg, now)
+            total_paise += leg.rate_paise * pulses
+            if leg.until is None and leg.rate_paise > 0:
+                round_paise += leg.rate_paise
+                due.append((leg.since + pulses * self._pulse_s, leg.rate_paise))
+        if not due:
             return None
-        total_paise = self.charge_paise(now)
-        ticks = [leg.since + self._pulses_of(leg, now) * self._pulse_s for leg in running]
         # Each leg starts one pulse per pulse time, so whole rounds are skipped at once.
-        rounds = max(0, reserved_paise - total_paise) // sum([leg.rate_paise for leg in running])
-        total_paise += rounds * sum([leg.rate_paise for leg in running])
-        due = sorted(
-            [(at + rounds * self._pulse_s, leg.rate_paise) for at, leg in zip(ticks, running, strict=True)]
-        )
-        at = now
-        while total_paise <= reserved_paise:
-            at, rate_paise = due.pop(0)
+        rounds = max(0, reserved_paise - total_paise) // round_paise
+        total_paise += rounds * round_paise
+        exhausted_at = now
+        for at, rate_paise in sorted(due):
+            if total_paise > reserved_paise:
+                break
             total_paise += rate_paise
-        return at
+            exhausted_at = at + rounds * self._pulse_s
+        return exhausted_at
 
     def _pulses_of(self, leg: _Metered, now: float) -> int:
-        elapsed_s = max(0.0, (leg.until if leg.until is not None else now) - leg.since)
-        return max(1, -int(-elapsed_s // self._pulse_s))
+        elapsed_s = (now if leg.until is None else leg.until) - leg.since
+        return -int(-elapsed_s // self._pulse_s) if elapsed_s > 0.0 else 1
 
 
 class CallCharges:
@@ -115,30 +122,31 @@ class CallCharges:
     Charges of the legs of one call, compared with its reserve.
 
     The returned ``Arm`` or ``Disarm`` keeps ``Timer.MONEY`` up to date.
+
+    Attributes:
+        grown: True when more legs are charged than the timer knows of.
     """
 
     def __init__(self, rates: Rates, reserved_paise: int) -> None:
         self.meter = Meter(rates.pulse_s)
+        self.grown = False
         self._rates = rates
         self._reserved_paise = reserved_paise
         self._refused = False
+        self._lead_s = EXTEND_LEAD_S
         self._replaced_a_legs: list[LegId] = []
         self._a_leg_since: float | None = None
 
-    def start(self, leg: LegId, now: float, *, inbound: bool) -> Arm | Disarm:
-        """Start charging a leg, which was answered."""
+    def start(self, leg: LegId, now: float, *, inbound: bool) -> None:
+        """Start charging a leg, which was answered; the timer is due for a change."""
         self.meter.start(leg, self._rates.inbound_paise if inbound else self._rates.outbound_paise, now)
-        return self._timer(now)
-
-    def stop(self, leg: LegId, now: float) -> None:
-        """Stop charging a leg; the timer may then fire early, which is harmless."""
-        self.meter.stop(leg, now)
+        self.grown = True
 
     def due(self, now: float) -> ExtendReserve | Arm | Disarm | None:
         """Handle the timer: extend the reserve, or wait on. None when the call must be cut."""
         at = self.meter.exhausted_at(self._reserved_paise, now)
         if at is None or at - self._lead_s > now:
-            return self._timer(now)
+            return self.timer(now)
         if self._refused:
             return None
         more_paise = self._rates.reserve_pulses * self.meter.rate_paise()
@@ -147,12 +155,12 @@ class CallCharges:
     def extended(self, total_paise: int, now: float) -> Arm | Disarm:
         """Handle an extension: the wallet now holds this total."""
         self._reserved_paise = max(self._reserved_paise, total_paise)
-        return self._timer(now)
+        return self.timer(now)
 
     def refused(self, now: float) -> Arm | Disarm:
         """Handle a refused extension: the call is cut when the reserve is used up."""
-        self._refused = True
-        return self._timer(now)
+        self._refused, self._lead_s = True, CUT_LEAD_S
+        return self.timer(now)
 
     @property
     def a_leg_replaced(self) -> bool:
@@ -166,14 +174,14 @@ class CallCharges:
 
     def billed_s(self, a_leg: LegId, now: float) -> int:
         """Return the billed time of the first legs, in seconds."""
-        pulses = sum(self.meter.pulses(leg, now) for leg in self._replaced_a_legs)
-        return round((pulses + self.meter.pulses(a_leg, now, self._a_leg_since)) * self._rates.pulse_s)
+        pulses = self.meter.pulses(a_leg, now, self._a_leg_since)
+        for leg in self._replaced_a_legs:
+            pulses += self.meter.pulses(leg, now)
+        return round(pulses * self._rates.pulse_s)
 
-    @property
-    def _lead_s(self) -> float:
-        return CUT_LEAD_S if self._refused else EXTEND_LEAD_S
-
-    def _timer(self, now: float) -> Arm | Disarm:
+    def timer(self, now: float) -> Arm | Disarm:
+        """Return the timer for the legs that are charged now."""
+        self.grown = False
         at = self.meter.exhausted_at(self._reserved_paise, now)
         if at is None:
             return Disarm(Timer.MONEY)

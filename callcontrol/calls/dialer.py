@@ -5,7 +5,7 @@ Each attempt is a leg of its own. The ring timeout covers all attempts together;
 gateway that sends nothing for 4 s, so that the next one is tried.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from enum import IntEnum, auto
 from typing import TYPE_CHECKING, Final
 
@@ -135,42 +135,39 @@ class GatewayFailover(Machine[FailoverState]):
         self.ending = Ending(CallStatus.FAILED, cause, "system" if ports else "carrier")
         return self.leg.handle(LegInput.REFUSED) + self.trigger(FailoverInput.FAILED)
 
-    def _dial_first(self, params: LegParams) -> Iterator[Effect]:
-        yield Arm(Timer.RING, self.party.ring_timeout_s)
-        yield from self._dial_next(params)
+    def _dial_first(self, params: LegParams) -> list[Effect]:
+        return [Arm(Timer.RING, self.party.ring_timeout_s), *self._dial_next(params)]
 
-    def _dial_next(self, _: LegParams) -> Iterator[Effect]:
+    def _dial_next(self, _: LegParams) -> list[Effect]:
         self.leg = self._call.make_leg(self._attempts.pop(0), self.party)
-        yield from self.leg.handle(LegInput.START)
+        return self.leg.handle(LegInput.START)
 
-    def _progress(self, params: LegParams) -> Iterator[Effect]:
+    def _progress(self, params: LegParams) -> list[Effect]:
         assert self.leg is not None
-        yield from self.leg.handle(LegInput.PROGRESS, params)
+        return self.leg.handle(LegInput.PROGRESS, params)
 
-    def _answered(self, _: LegParams) -> Iterator[Effect]:
+    def _answered(self, _: LegParams) -> list[Effect]:
         assert self.leg is not None
-        yield Disarm(Timer.RING)
-        yield from self.leg.handle(LegInput.CONNECTED)
+        return [Disarm(Timer.RING), *self.leg.handle(LegInput.CONNECTED)]
 
-    def _failed_for_good(self, _: LegParams) -> Iterator[Effect]:
-        yield Disarm(Timer.RING)
+    def _failed_for_good(self, _: LegParams) -> list[Effect]:
+        return [Disarm(Timer.RING)]
 
-    def _ring_timeout(self, _: LegParams) -> Iterator[Effect]:
+    def _ring_timeout(self, _: LegParams) -> list[Effect]:
         assert self.leg is not None
         outcome = RING_TIMEOUT
         self.ending = Ending(outcome.status, outcome.cause, "system", 487, "Request Terminated")
-        yield from self.leg.handle(LegInput.HANG_UP, LegParams(cause=outcome.cause))
+        return self.leg.handle(LegInput.HANG_UP, LegParams(cause=outcome.cause))
 
-    def _abandon(self, params: LegParams) -> Iterator[Effect]:
-        yield Disarm(Timer.RING)
-        yield from self._drop(params)
+    def _abandon(self, params: LegParams) -> list[Effect]:
+        return [Disarm(Timer.RING), *self._drop(params)]
 
-    def _drop(self, params: LegParams) -> Iterator[Effect]:
+    def _drop(self, params: LegParams) -> list[Effect]:
         assert self.leg is not None
-        yield from self.leg.handle(LegInput.HANG_UP, params)
+        return self.leg.handle(LegInput.HANG_UP, params)
 
-    def _quiet(self, _: LegParams) -> Iterator[Effect]:
-        yield from ()
+    def _quiet(self, _: LegParams) -> list[Effect]:
+        return []
 
 
 def _ending_of(event: LegFailed) -> Ending:

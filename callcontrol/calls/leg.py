@@ -6,7 +6,7 @@ gateway is another leg. States are ordered and never go back. A leg that we end 
 session handles later messages of the far end, such as a 200 that crossed our CANCEL.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from enum import IntEnum, auto
 from typing import Final, NamedTuple
 
@@ -137,22 +137,20 @@ class Leg(Machine[LegState]):
         self.up, self.over = self.state is LegState.UP, self.state is LegState.ENDED
         return effects
 
-    def _quiet(self, params: LegParams) -> Iterator[Effect]:
-        yield from ()
+    def _quiet(self, params: LegParams) -> Sequence[Effect]:
+        return ()
 
-    def _answer_offer(self, params: LegParams) -> Iterator[Effect]:
-        yield AnswerOffer(self.id, params.body)
+    def _answer_offer(self, params: LegParams) -> Sequence[Effect]:
+        return (AnswerOffer(self.id, params.body),)
 
-    def _hang_up(self, params: LegParams) -> Iterator[Effect]:
-        yield HangUpLeg(self.id, params.cause)
-        yield CloseMedia(self.id)
+    def _hang_up(self, params: LegParams) -> Sequence[Effect]:
+        return (HangUpLeg(self.id, params.cause), CloseMedia(self.id))
 
-    def _close(self, params: LegParams) -> Iterator[Effect]:
-        yield CloseMedia(self.id)
+    def _close(self, params: LegParams) -> Sequence[Effect]:
+        return (CloseMedia(self.id),)
 
-    def _hang_up_without_media(self, params: LegParams) -> Iterator[Effect]:
-        yield HangUpLeg(self.id, BEARERCAPABILITY_NOTAVAIL)
-        yield CloseMedia(self.id)
+    def _hang_up_without_media(self, params: LegParams) -> Sequence[Effect]:
+        return (HangUpLeg(self.id, BEARERCAPABILITY_NOTAVAIL), CloseMedia(self.id))
 
 
 class OutboundLeg(Leg):
@@ -171,16 +169,15 @@ class OutboundLeg(Leg):
         """Address that was dialled."""
         return str(self.party.target)
 
-    def _dial(self, params: LegParams) -> Iterator[Effect]:
-        yield DialLeg(self.id, self.attempt, self.party, self._peer_leg)
+    def _dial(self, params: LegParams) -> Sequence[Effect]:
+        return (DialLeg(self.id, self.attempt, self.party, self._peer_leg),)
 
-    def _progress(self, params: LegParams) -> Iterator[Effect]:
+    def _progress(self, params: LegParams) -> Sequence[Effect]:
         self.rang = True
-        if params.body:
-            yield ConnectMedia(self.id, params.body, early=True)
+        return (ConnectMedia(self.id, params.body, early=True),) if params.body else ()
 
-    def _answered(self, params: LegParams) -> Iterator[Effect]:
-        yield ConnectMedia(self.id, params.body)
+    def _answered(self, params: LegParams) -> Sequence[Effect]:
+        return (ConnectMedia(self.id, params.body),)
 
 
 class InboundLeg(Leg):
@@ -190,34 +187,32 @@ class InboundLeg(Leg):
         super().__init__(leg_id)
         self._told: tuple[int, bool] | None = None
 
-    def _take(self, params: LegParams) -> Iterator[Effect]:
-        yield TakeOffer(self.id)
+    def _take(self, params: LegParams) -> Sequence[Effect]:
+        return (TakeOffer(self.id),)
 
-    def _ring(self, params: LegParams) -> Iterator[Effect]:
+    def _ring(self, params: LegParams) -> Sequence[Effect]:
         """Send the provisional response, unless the same one was sent last."""
         self.rang = True
         news = (params.status, params.early_media)
-        if news != self._told:
-            self._told = news
-            yield RingLeg(self.id, params.status, params.early_media)
+        if news == self._told:
+            return ()
+        self._told = news
+        return (RingLeg(self.id, params.status, params.early_media),)
 
-    def _accept(self, params: LegParams) -> Iterator[Effect]:
-        yield AnswerLeg(self.id)
+    def _accept(self, params: LegParams) -> Sequence[Effect]:
+        return (AnswerLeg(self.id),)
 
-    def _confirmed(self, params: LegParams) -> Iterator[Effect]:
+    def _confirmed(self, params: LegParams) -> Sequence[Effect]:
         """The ACK carries an SDP answer only when the INVITE had no offer (RFC 3261 13.2.1)."""
-        if params.body:
-            yield ConnectMedia(self.id, params.body)
+        return (ConnectMedia(self.id, params.body),) if params.body else ()
 
-    def _reject(self, params: LegParams) -> Iterator[Effect]:
-        yield RejectLeg(self.id, params.status, params.cause)
-        yield CloseMedia(self.id)
+    def _reject(self, params: LegParams) -> Sequence[Effect]:
+        return (RejectLeg(self.id, params.status, params.cause), CloseMedia(self.id))
 
-    def _reject_without_media(self, params: LegParams) -> Iterator[Effect]:
+    def _reject_without_media(self, params: LegParams) -> Sequence[Effect]:
         """Reject with ``params.status``: 488 for SDP without common media, 503 without a free port."""
         cause = NORMAL_CIRCUIT_CONGESTION if params.status == 503 else BEARERCAPABILITY_NOTAVAIL
-        yield RejectLeg(self.id, params.status, cause)
-        yield CloseMedia(self.id)
+        return (RejectLeg(self.id, params.status, cause), CloseMedia(self.id))
 
 
 def _pairs(states: tuple[LegState, ...], *inputs: LegInput) -> set[tuple[LegState, LegInput]]:

@@ -1,6 +1,6 @@
 """Handlers for events of legs (failure, end, offer, digit): a part of ``callcontrol.calls.call``."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from callcontrol.calls.dialer import Ending
@@ -33,69 +33,65 @@ if TYPE_CHECKING:
     from callcontrol.calls.call import CallMachine
 
 
-def _refused(call: "CallMachine", event: LegRefused) -> Iterator[Effect]:
+def _refused(call: "CallMachine", event: LegRefused) -> list[Effect]:
     """Reject a caller whose SDP is not usable with 488, or with 503 when no port of ours is free."""
     first = call.a_leg
     if event.leg != first.id or not isinstance(first, InboundLeg):
-        yield from call.forward(event)
-        return
+        return call.forward(event)
     ports = event.problem == "ports"
     status = 503 if ports else 488
     cause = NORMAL_CIRCUIT_CONGESTION if ports else BEARERCAPABILITY_NOTAVAIL
-    yield from first.handle(LegInput.REFUSED, LegParams(status=status))
-    yield from call.end(Ending(CallStatus.FAILED, cause, "system", status))
+    effects = first.handle(LegInput.REFUSED, LegParams(status=status))
+    return effects + call.end(Ending(CallStatus.FAILED, cause, "system", status))
 
 
-def _cancelled(call: "CallMachine", event: LegCancelled) -> Iterator[Effect]:
-    yield from _lost(call, event.leg)
+def _cancelled(call: "CallMachine", event: LegCancelled) -> list[Effect]:
+    effects = _lost(call, event.leg)
     if event.leg != call.a_leg.id:
-        yield from call.forward(event)
-    else:
-        call.revert_answer()
-        cause = event.cause or ORIGINATOR_CANCEL
-        yield from call.end(Ending(CallStatus.NO_ANSWER, cause, "caller", 487, "Request Terminated"))
+        return effects + call.forward(event)
+    call.revert_answer()
+    cause = event.cause or ORIGINATOR_CANCEL
+    ending = Ending(CallStatus.NO_ANSWER, cause, "caller", 487, "Request Terminated")
+    return effects + call.end(ending)
 
 
-def _ended(call: "CallMachine", event: LegEnded) -> Iterator[Effect]:
+def _ended(call: "CallMachine", event: LegEnded) -> list[Effect]:
     claimed = call.is_transfer(event)
-    yield from _lost(call, event.leg)
+    effects = _lost(call, event.leg)
     if claimed:
-        yield from call.transfers.handle(event)
-        return
-    if event.leg != call.a_leg.id:
-        yield from call.forward(event)
-        return
-    party: HangupSource = "caller" if isinstance(call.a_leg, InboundLeg) else "callee"
+        return [*effects, *call.transfers.handle(event)]
+    first = call.a_leg
+    if event.leg != first.id:
+        return effects + call.forward(event)
+    party: HangupSource = "caller" if isinstance(first, InboundLeg) else "callee"
     source: HangupSource = party if event.clean else "carrier"
-    yield from call.end(Ending(CallStatus.COMPLETED, event.hangup_cause, source))
+    return effects + call.end(Ending(CallStatus.COMPLETED, event.hangup_cause, source))
 
 
-def _lost(call: "CallMachine", leg_id: LegId) -> Iterator[Effect]:
+def _lost(call: "CallMachine", leg_id: LegId) -> list[Effect]:
     leg = call.legs.get(leg_id)
-    if leg is not None:
-        call.stop_charging(leg_id)
-        yield from leg.handle(LegInput.LOST)
+    if leg is None:
+        return []
+    call.stop_charging(leg_id)
+    return leg.handle(LegInput.LOST)
 
 
-def _failed(call: "CallMachine", event: LegFailed) -> Iterator[Effect]:
+def _failed(call: "CallMachine", event: LegFailed) -> list[Effect]:
     """End the call when the caller's transport failed before the answer; the dialer handles legs we dial."""
-    if event.leg == call.a_leg.id and isinstance(call.a_leg, InboundLeg):
-        yield from _lost(call, event.leg)
-        yield from call.end(Ending(CallStatus.FAILED, RECOVERY_ON_TIMER_EXPIRE, "carrier"))
-    else:
-        yield from call.forward(event)
+    if event.leg != call.a_leg.id or not isinstance(call.a_leg, InboundLeg):
+        return call.forward(event)
+    effects = _lost(call, event.leg)
+    return effects + call.end(Ending(CallStatus.FAILED, RECOVERY_ON_TIMER_EXPIRE, "carrier"))
 
 
-def _offered(call: "CallMachine", event: LegOffered) -> Iterator[Effect]:
+def _offered(call: "CallMachine", event: LegOffered) -> list[Effect]:
     leg = call.legs.get(event.leg)
-    if leg is not None:
-        yield from leg.handle(LegInput.OFFERED, LegParams(event.body))
+    return [] if leg is None else leg.handle(LegInput.OFFERED, LegParams(event.body))
 
 
-def _confirmed(call: "CallMachine", event: LegConfirmed) -> Iterator[Effect]:
+def _confirmed(call: "CallMachine", event: LegConfirmed) -> list[Effect]:
     leg = call.legs.get(event.leg)
-    if leg is not None:
-        yield from leg.handle(LegInput.CONFIRMED, LegParams(event.body))
+    return [] if leg is None else leg.handle(LegInput.CONFIRMED, LegParams(event.body))
 
 
 def _digit(call: "CallMachine", event: DigitReceived) -> Iterator[Effect]:
@@ -132,7 +128,7 @@ def _greeted(call: "CallMachine", event: GreetingOver) -> Iterator[Effect]:
         yield StopDetecting(event.leg)
 
 
-LEG_HANDLERS: Final[dict[type[Event], Callable[["CallMachine", Any], Iterator[Effect]]]] = {
+LEG_HANDLERS: Final[dict[type[Event], Callable[["CallMachine", Any], Iterable[Effect]]]] = {
     LegRefused: _refused,
     LegCancelled: _cancelled,
     LegEnded: _ended,

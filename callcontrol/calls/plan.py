@@ -336,12 +336,12 @@ class Plan:
     @property
     def answers(self) -> bool:
         """True when the first party may be connected, and charged."""
-        return self.dial is not None or not all(isinstance(step, Ring | Reject) for step in self.steps)
+        return self.dial is not None or not all([isinstance(step, Ring | Reject) for step in self.steps])
 
     @property
     def dials(self) -> bool:
         """True when a second party may be dialled."""
-        return any(step.dials for step in self.steps)
+        return any([step.dials for step in self.steps])
 
     @property
     def first_stream(self) -> Stream | None:

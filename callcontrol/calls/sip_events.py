@@ -31,7 +31,6 @@ from sip import (
     ReferAccepted,
     ReferFailed,
     ReferProgress,
-    SessionEvent,
     reason_value,
 )
 
@@ -46,12 +45,6 @@ _SIGNAL: Final = re.compile(r"^\s*signal\s*=\s*([0-9*#A-D])", re.IGNORECASE | re
 _DURATION: Final = re.compile(r"^\s*duration\s*=\s*(\d{1,5})", re.IGNORECASE | re.MULTILINE)
 _DIGIT_MS: Final = 160
 _MAX_DIGIT_MS: Final = 5000
-
-
-def call_event_of(leg: LegId, event: SessionEvent) -> Event | None:
-    """Translate a session event to a call event; None when the call does not need it."""
-    translate = _TRANSLATIONS.get(type(event))
-    return translate(leg, event) if translate is not None else None
 
 
 def digit_body(digit: str, duration_ms: int, content_type: str = DTMF_RELAY) -> bytes:
@@ -131,7 +124,7 @@ def _referred(leg: LegId, event: ReferProgress | ReferFailed) -> Event:
     return LegReferred(leg, event.status)
 
 
-_TRANSLATIONS: Final[dict[type, Callable[[LegId, Any], Event | None]]] = {
+TRANSLATIONS: Final[dict[type, Callable[[LegId, Any], Event | None]]] = {
     Progress: _progress,
     Answered: _answered,
     Failed: _failed,
@@ -144,3 +137,4 @@ _TRANSLATIONS: Final[dict[type, Callable[[LegId, Any], Event | None]]] = {
     ReferProgress: _referred,
     ReferFailed: _referred,
 }
+"""Translations to call events, by session event; None when the call does not need the event."""

@@ -83,10 +83,11 @@ class Capacity:
     def enter(self, account: Account, now: float) -> None:
         """Count a new call; raises the errors of ``check``."""
         self.check(account, now)
+        account_sid = account.account_sid
         self._pace.use()
-        self._account_pace(account.account_sid).use()
+        _remembered(self._account_paces, account_sid).use()
         self.calls += 1
-        self._account_calls[account.account_sid] = self._account_calls.get(account.account_sid, 0) + 1
+        self._account_calls[account_sid] = self._account_calls.get(account_sid, 0) + 1
 
     def has_room(self, now: float) -> bool:
         """Return True if the server's own limits allow another call now."""
@@ -103,10 +104,13 @@ class Capacity:
 
         Legs of both directions count; carrier and gateway have separate limits.
         """
-        return max(
-            self._wait_s(carrier.carrier_sid, carrier.max_concurrent_calls, carrier.max_cps, now),
-            self._wait_s(gateway.gateway_sid, gateway.max_concurrent_calls, gateway.max_cps, now),
-        )
+        wait_s = 0.0
+        if carrier.max_concurrent_calls is not None or carrier.max_cps is not None:
+            wait_s = self._wait_s(carrier.carrier_sid, carrier.max_concurrent_calls, carrier.max_cps, now)
+        if gateway.max_concurrent_calls is not None or gateway.max_cps is not None:
+            other_s = self._wait_s(gateway.gateway_sid, gateway.max_concurrent_calls, gateway.max_cps, now)
+            wait_s = max(wait_s, other_s)
+        return wait_s
 
     def enter_trunk(self, carrier: Carrier, gateway: Gateway, now: float) -> None:
         """Count a leg at a gateway of a carrier."""
@@ -152,11 +156,8 @@ class Capacity:
                 retry_after_s=max(1.0, wait_s),
                 limit="server_rate",
             )
-        wait_s = self._account_pace(account.account_sid).ready_in_s(account.max_cps, now)
+        wait_s = _remembered(self._account_paces, account.account_sid).ready_in_s(account.max_cps, now)
         return too_many_starts(account.max_cps, wait_s) if wait_s > 0.0 else None
-
-    def _account_pace(self, account_sid: str) -> _Pace:
-        return _remembered(self._account_paces, account_sid)
 
 
 def _remembered(paces: dict[str, _Pace], key: str) -> _Pace:

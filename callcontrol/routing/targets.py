@@ -33,6 +33,7 @@ def parse_target(text: str, allowed_countries: Collection[str], *, field: str = 
     return target
 
 
+@lru_cache(maxsize=1024)
 def parse_address(text: str, *, field: str = "to") -> Target:
     """
     Parse a number in any writing, or a ``sip:`` or ``browser:`` address, whether or not it may be dialled.
@@ -64,7 +65,7 @@ def check_allowed(target: Target, allowed_countries: Collection[str]) -> None:
     """
     if isinstance(target, BrowserTarget):
         return
-    numbers = [target.number] if isinstance(target, PhoneTarget) else dialled_numbers(target.user)
+    numbers = (target.number,) if isinstance(target, PhoneTarget) else dialled_numbers(target.user)
     for number in numbers:
         _check_number(number, allowed_countries)
 

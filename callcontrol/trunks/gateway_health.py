@@ -127,7 +127,12 @@ class GatewayTable:
 
     def answered(self, gateway_sid: str, at: datetime, now: float) -> None:
         """Record that a call got a response from the gateway."""
-        self._take(gateway_sid, HealthInput.ANSWERED, now).last_ok_at = at
+        health = self._known.get(gateway_sid)
+        if (
+            health is None or health.state is not HealthState.UP
+        ):  # An answer changes nothing of one that is up.
+            health = self._take(gateway_sid, HealthInput.ANSWERED, now)
+        health.last_ok_at = at
 
     def failed(self, gateway_sid: str, now: float, retry_after_s: float | None = None) -> None:
         """Record that the gateway did not serve a call: no response, or a 503, with its Retry-After."""
@@ -184,7 +189,9 @@ class GatewayTable:
         return {state: counted[state] for state in HealthState}
 
     def _take(self, gateway_sid: str, what: HealthInput, now: float, cooldown_s: float = 0.0) -> Health:
-        health = self._known.setdefault(gateway_sid, Health())
+        health = self._known.get(gateway_sid)
+        if health is None:
+            health = self._known[gateway_sid] = Health()
         before = health.state
         health.take(what, now, cooldown_s)
         if health.state is not before:

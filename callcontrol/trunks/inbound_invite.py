@@ -261,8 +261,10 @@ class Received:
     @classmethod
     def of(cls, headers: Headers) -> "Received":
         """Read the header fields of an INVITE."""
-        keys = [key for key, _, _ in headers.entries]
-        if _HEEDED.isdisjoint(keys) and "x-" not in [key[:2] for key in keys]:
+        for key, _, _ in headers.entries:
+            if key in _HEEDED or key[:2] == "x-":
+                break
+        else:
             return _NOTHING  # most calls
         return cls(
             custom=custom_headers(headers.items()),
@@ -281,6 +283,8 @@ class Received:
         For a caller that withholds its number, the display name and the signed identity are left out.
         """
         hidden = caller is not None and caller.withheld
+        if self is _NOTHING and (caller is None or caller.name is None):
+            return {}
         facts: dict[str, Any] = {
             "headers": dict(self.custom),
             "display_name": caller.name if caller is not None and not hidden else None,
@@ -319,6 +323,8 @@ def custom_headers(fields: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], 
 
 def user_to_user(headers: Headers) -> tuple[str, ...]:
     """User-to-User values of a message (RFC 7433)."""
+    if headers.first("user-to-user") is None:
+        return ()
     return tuple(_values(headers, "User-to-User", _MAX_VALUE_CHARS))
 
 

@@ -182,7 +182,8 @@ def _bare_readings(digits: str, carrier: Carrier | None, *, plus: bool) -> list[
 # --- dialling -----------------------------------------------------------------------------------------------
 
 
-def dialled_numbers(user: str) -> list[str]:
+@lru_cache(maxsize=1024)
+def dialled_numbers(user: str) -> tuple[str, ...]:
     """
     Numbers that a user part may dial, in E.164 with ``+`` where possible; none for most names.
 
@@ -197,7 +198,7 @@ def dialled_numbers(user: str) -> list[str]:
         if not text.startswith("+"):
             text = context[1] + text  # RFC 3966 5.1.5
     numbers = (_e164_of(piece) for part in _BREAKS.split(text) for piece in _pieces(part))
-    return [number for number in numbers if number is not None]
+    return tuple(number for number in numbers if number is not None)
 
 
 def _pieces(part: str) -> Iterator[str]:

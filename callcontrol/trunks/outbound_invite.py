@@ -63,8 +63,12 @@ def invite_for(
     caller = Caller(party.caller_id, party.caller_name, withheld=party.withheld)
     address = caller_address(carrier, caller, local_host)
     to = NameAddr(None, uri.with_(params=()) if uri.params else uri)
-    headers = [*_route(carrier, gateway), *identity_headers(carrier, caller, address)]
-    custom = [*party.headers, *_passed_custom(carrier, origin)]
+    headers = identity_headers(carrier, caller, address)
+    if carrier.outbound_proxy:
+        headers[:0] = _route(carrier, gateway)
+    custom = [*party.headers]
+    if origin is not None and origin.received.custom:
+        custom += _passed_custom(carrier, origin)
     if custom:
         headers += custom_headers(custom)
     headers += _history(carrier, party, origin, local_host)
@@ -187,11 +191,10 @@ def may_pass(name: str, one: Carrier, other: Carrier, open_headers: Collection[s
     return all(key in (listed.lower() for listed in carrier.forwarded_headers) for carrier in (one, other))
 
 
-def _passed_custom(carrier: Carrier, origin: Origin | None) -> Iterator[tuple[str, str]]:
-    if origin is not None:
-        for name, value in origin.received.custom:
-            if may_pass(name, origin.carrier, carrier, origin.open_headers):
-                yield name, value
+def _passed_custom(carrier: Carrier, origin: Origin) -> Iterator[tuple[str, str]]:
+    for name, value in origin.received.custom:
+        if may_pass(name, origin.carrier, carrier, origin.open_headers):
+            yield name, value
 
 
 def _history(

@@ -497,6 +497,11 @@ class OutboundSession(Session):
         tag = None if dialog is None else dialog.remote_tag
         return self.invite.to if tag is None else self.invite.to.with_tag(tag)
 
+    @property
+    def attempt(self) -> object | None:
+        """Identity of the INVITE sent last, which is what `saved` returns before the answer; None without."""
+        return self._transactions.get(Purpose.INVITE)
+
     def _saved_invite(self) -> dict[str, Any] | None:
         transaction = self._transactions.get(Purpose.INVITE)
         if transaction is None:

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from callcontrol.calls.aio.performer import EFFECTS
-from callcontrol.calls.aio.transfers import TransferPerformer
+from callcontrol.calls.aio.performer import EFFECTS, Performer
 from callcontrol.calls.effects.transfers import AskPartner
 from callcontrol.calls.events.commands import HangupRequested
 from callcontrol.models import CallStatus
@@ -282,13 +281,13 @@ class TestJoined:
     ) -> None:
         first, b = await bridged(world)
         second, _ = await bridged(world, 2)
-        part, asked = EFFECTS[AskPartner]
+        asked = EFFECTS[AskPartner]
 
-        def ask_too_late(performer: TransferPerformer, effect: AskPartner) -> None:
+        def ask_too_late(performer: Performer, effect: AskPartner) -> None:
             world.control._runners[effect.call_sid].post(HangupRequested())
             asked(performer, effect)
 
-        monkeypatch.setitem(EFFECTS, AskPartner, (part, ask_too_late))
+        monkeypatch.setitem(EFFECTS, AskPartner, ask_too_late)
         first.session.refer(f"sip:{CALLEE}@127.0.0.1:{world.port}", replaces=replaces_of(second.session))
         await first.until(lambda: 603 in news(first))
         await hear_each_other(first, b)

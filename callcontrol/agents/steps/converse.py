@@ -5,7 +5,7 @@ A transfer is a bridge of its own. The party hears ringing meanwhile, the bridge
 once the two are joined, and the script continues when it fails.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -194,7 +194,7 @@ class ConverseStep(RunningStep):
         self._transfer = BridgeStep(self.call, party, announce=Save("call.transferred", data))
         yield from self._transferred(self._transfer, self._transfer.begin())
 
-    def _transferred(self, bridge: BridgeStep, effects: Iterator[Effect]) -> Iterator[Effect]:
+    def _transferred(self, bridge: BridgeStep, effects: Iterable[Effect]) -> Iterator[Effect]:
         """Run the effects of the bridge, then check its state."""
         wanted = list(effects)
         if bridge.joined:

@@ -102,11 +102,11 @@ class Arrivals:
         if session.replaces is not None:
             take_replacement(session, self._runners, self._services.routes)
             return
-        arrival = self._receive(session)
-        if arrival == 404:
-            self._spawn(self._refresh_and_retry(session))
+        arrival = self._receive(session, own)
+        if isinstance(arrival, int) and arrival == 404:
+            self._spawn(self._refresh_and_retry(session, own))
         else:
-            self._accept(session, arrival)
+            self._accept(session, arrival, own)
 
     def _refuse_loop(self, session: InboundSession, own: OnNetCall, status: int) -> None:
         self._metrics.refused["loop"] += 1
@@ -145,18 +145,18 @@ class Arrivals:
         if not task.cancelled() and task.exception() is not None:
             log.error("cannot refresh the directory", exc_info=task.exception())
 
-    async def _refresh_and_retry(self, session: InboundSession) -> None:
+    async def _refresh_and_retry(self, session: InboundSession, own: OnNetCall | None) -> None:
         try:
             await self._services.refresh()
             # Without a listener, a caller that has cancelled meanwhile would never be reported.
             if session.state < State.ENDED:
-                self._accept(session, self._receive(session))
+                self._accept(session, self._receive(session, own), own)
         except BaseException:
             session.reject(503, headers=[("Retry-After", str(_RETRY_AFTER_S))])
             raise
 
-    def _receive(self, session: InboundSession) -> Arrival | int:
-        request, own = session.request, on_net_call(session)
+    def _receive(self, session: InboundSession, own: OnNetCall | None) -> Arrival | int:
+        request = session.request
         invitation = Invitation(
             source=session.source,
             request_uri=request.uri,
@@ -178,7 +178,7 @@ class Arrivals:
             time_limit_s=self._settings.time_limit_s,
         )
 
-    def _accept(self, session: InboundSession, arrival: Arrival | int) -> None:
+    def _accept(self, session: InboundSession, arrival: Arrival | int, own: OnNetCall | None) -> None:
         if isinstance(arrival, int):
             self._metrics.refused["unknown_number" if arrival == 404 else "not_allowed"] += 1
             session.reject(arrival)
@@ -196,7 +196,6 @@ class Arrivals:
             log.warning("inbound call refused: %s", refusal.message, extra={"call_id": session.call_id})
             session.reject(503, headers=[("Retry-After", str(_RETRY_AFTER_S))])
             return
-        own = on_net_call(session)
         call_sid = (own.call_sid if own is not None else None) or new_id()
         created_at = utc_now()
         received = Received.of(session.request.headers)

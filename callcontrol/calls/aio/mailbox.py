@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Coroutine, MutableMapping
+from contextvars import Context, copy_context
 from typing import Any, Final
 
 from callcontrol.calls.events import Event
@@ -84,7 +85,11 @@ class CallMailbox:
         self.now = self._loop.time
         """Returns monotonic seconds."""
         self._queue: deque[Event] = deque()
-        self._waiting: asyncio.Future[None] | None = None
+        self._handle: Callable[[Event], bool] | None = None
+        self._over: asyncio.Future[None]
+        self._context: Context
+        self._passing = False
+        """True while the loop passes on what is queued, or is about to."""
         self._timers: dict[Timer, asyncio.TimerHandle] = {}
         self._due: set[Timer] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -93,15 +98,34 @@ class CallMailbox:
 
     # --- called by the call's task --------------------------------------------------------------------------
 
-    async def next(self) -> Event:
-        """Wait for an event. There is only one reader, so this replaces a heavier ``asyncio.Queue``."""
-        while True:
-            while not self._queue:
-                self._waiting = self._loop.create_future()
-                await self._waiting
-            event = self._queue.popleft()
-            if not isinstance(event, TimerFired) or self._is_due(event.timer):
-                return event
+    async def run(self, handle: Callable[[Event], bool]) -> None:
+        """
+        Pass each event to ``handle`` until it returns True; an error of it is raised here.
+
+        Events are passed on by the loop itself, in the context of this task, which wakes at the end only.
+        """
+        self._handle, self._over = handle, self._loop.create_future()
+        self._context = copy_context()
+        try:
+            self._passing = True
+            self._pass_on()
+            await self._over
+        finally:
+            self._handle = None
+
+    def _pass_on(self) -> None:
+        over, queue = self._over, self._queue
+        try:
+            while queue and self._handle is not None and not over.done():
+                event = queue.popleft()
+                if isinstance(event, TimerFired) and not self._is_due(event.timer):
+                    continue
+                if self._handle(event):
+                    over.set_result(None)
+        except Exception as failure:  # The task of the call ends with it, and reports it.
+            over.set_exception(failure)
+        finally:
+            self._passing = False
 
     def cancelled(self, leg: LegId) -> LegCancelled | None:
         """Return the queued CANCEL of a caller, if there is one."""
@@ -135,8 +159,9 @@ class CallMailbox:
         """Queue an event of the call; in a flood of digits or commands the newest are dropped."""
         if len(self._queue) < _MAX_QUEUED or not isinstance(event, _SHED):
             self._queue.append(event)
-            if self._waiting is not None and not self._waiting.done():
-                self._waiting.set_result(None)
+            if self._handle is not None and not self._passing:
+                self._passing = True
+                self._loop.call_soon(self._pass_on, context=self._context)
         elif not self._shedding:
             self._shedding = True
             self.log.warning("queue full: dropping %s and later events of peers", type(event).__name__)

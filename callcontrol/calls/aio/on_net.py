@@ -214,7 +214,10 @@ class OnNet:
 
 def on_net_call(session: InboundSession) -> OnNetCall | None:
     """Return the on-net call that a session is; None for a call of a carrier."""
-    return next((identity for identity in session.identities if isinstance(identity, OnNetCall)), None)
+    for identity in session.identities:
+        if isinstance(identity, OnNetCall):
+            return identity
+    return None
 
 
 class _ToServer(UdpTransport):

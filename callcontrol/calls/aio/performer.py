@@ -1,6 +1,6 @@
 """Performs the effects of a call machine: dispatches each effect to the part that performs it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -23,6 +23,7 @@ from callcontrol.calls.aio.transfers import TRANSFER_EFFECTS, TransferPerformer
 from callcontrol.calls.effects import Effect, agent, instructions, media, records, signalling, transfers
 from callcontrol.calls.events import Event
 from callcontrol.calls.events.answers import ReserveExtended, ReserveRefused, RouteFound, RouteRefused
+from callcontrol.calls.events.commands import HangupRequested
 from callcontrol.calls.events.legs import LegCancelled, LegFailed, LegRefused, MediaConnected, OfferTaken
 from callcontrol.calls.events.media import RecordingEnded
 from callcontrol.calls.hangup_cause import (
@@ -98,18 +99,22 @@ class Performer:
         self.places = LegPlaces(context.services.places, record.call_sid)
         self._parts: dict[type[EffectPerformer], EffectPerformer] = {}
 
-    def perform(self, effect: Effect) -> None:
-        """Perform one effect; its outcome is posted to the mailbox."""
-        noted = STEPS_OF_EFFECTS.get(type(effect))
-        if noted is not None:
-            name, details = noted(effect)
-            self._note("step", name, details)
-        known = EFFECTS.get(type(effect))
-        if known is None:
-            self._context.services.features.effects[type(effect)](self._call, effect)
-        else:
-            part, perform = known
-            perform(self if part is None else self.part(part), effect)
+    def perform(self, effects: Iterable[Effect]) -> None:
+        """Perform effects in order; outcomes are posted to the mailbox. One that fails ends the call."""
+        for effect in effects:
+            try:
+                EFFECTS.get(type(effect), Performer._perform_above)(self, effect)
+            except Exception:
+                # The remaining effects are performed nevertheless.
+                self._mailbox.log.exception("%s failed; ending the call", type(effect).__name__)
+                self._mailbox.post_outcome(HangupRequested("system", NORMAL_TEMPORARY_FAILURE))
+
+    def _perform_above(self, effect: Effect) -> None:
+        """Perform an effect that a feature above the calls performs."""
+        step = STEPS_OF_EFFECTS.get(type(effect))
+        if step is not None:
+            self._note("step", *step(effect))
+        self._context.services.features.effects[type(effect)](self._call, effect)
 
     def part(self, kind: type[PartT]) -> PartT:
         """Return the performer of a topic."""
@@ -129,9 +134,9 @@ class Performer:
         carrier, gateway = trunk
         self._call.caller = caller
         self._hold_place(A_LEG, carrier, gateway)
-        self.sip.adopt(A_LEG, session, carrier, received)
         self._offer = session.request.body
         own = on_net_call(session)
+        self.sip.adopt(A_LEG, session, carrier, received, own)
         self._srtp_keys = () if own is None else own.srtp_keys
 
     def event(self, name: str, details: Any = None, shown: Any = None) -> list[WebhookEvent]:
@@ -147,6 +152,11 @@ class Performer:
     def _note(self, kind: EntryKind, name: str, details: Mapping[str, Any]) -> None:
         entry = JournalEntry(utc_now(), kind, name, details)
         self._context.services.calls.journal.note(self._record.call_sid, entry)
+
+    @property
+    def _is_told(self) -> bool:
+        """True when somebody may be told of the events of the call: most calls have no webhook."""
+        return self._record.status_webhook_url is not None or self._policy.subscriber_event is not None
 
     def _events(self, name: str, details: Any, shown: Any) -> list[PublishedEvent]:
         """Return an event for the customer, and for its subscribers."""
@@ -252,6 +262,9 @@ class Performer:
 
     # --- media ----------------------------------------------------------------------------------------------
 
+    def _link(self, effect: media.LinkMedia) -> None:
+        self.media.audio.link(effect.leg, effect.other)
+
     def _connect(self, effect: media.ConnectMedia) -> None:
         try:
             self._descriptions.apply_answer(effect.leg, effect.body, self.sip.take_key(effect.leg))
@@ -334,14 +347,15 @@ class Performer:
         self._mailbox.post(ReserveExtended(total_paise))
 
     def _save(self, effect: records.Save) -> None:
-        services, events = self._context.services, list[PublishedEvent]()
+        services = self._context.services
+        events: list[PublishedEvent] = []
         if effect.event == SENTENCE_EVENT:
             events = self._hook_events(effect)
         elif effect.event is not None:
             self._note("event", effect.event, effect.details)
         if effect.event == READY and services.uploads is not None:
             services.uploads.add(self._record, effect.details)
-        elif effect.event is not None:
+        elif effect.event is not None and self._is_told:
             events += self._events(effect.event, effect.details, effect.shown)
         services.calls.update(self._record, events=events)
 
@@ -418,6 +432,7 @@ _OWN_EFFECTS: Final[dict[type[Effect], Callable[[Performer, Any], None]]] = {
     signalling.RejectLeg: Performer._reject,
     signalling.HangUpLeg: Performer._hang_up,
     media.ConnectMedia: Performer._connect,
+    media.LinkMedia: Performer._link,
     media.AnswerOffer: Performer._answer_offer,
     media.CloseMedia: Performer._close_media,
     records.FindRoute: Performer._find_route,
@@ -429,7 +444,8 @@ _OWN_EFFECTS: Final[dict[type[Effect], Callable[[Performer, Any], None]]] = {
     records.Transcribe: Performer._transcribe,
     records.Finish: Performer._finish,
 }
-STEPS_OF_EFFECTS: Final[Mapping[type[Effect], Callable[[Any], tuple[str, Mapping[str, Any]]]]] = {
+StepOf = Callable[[Any], tuple[str, Mapping[str, Any]]]
+STEPS_OF_EFFECTS: Final[Mapping[type[Effect], StepOf]] = {
     media.PlayAudio: lambda effect: ("play", {"leg": effect.leg, "url": effect.url}),
     media.PlaySounds: lambda effect: ("play", {"leg": effect.leg}),
     # Neither a text nor digits: they may be a secret of the parties.
@@ -464,5 +480,30 @@ TABLES: Final[tuple[tuple[type[EffectPerformer] | None, Mapping[type[Effect], Pe
     (TransferPerformer, TRANSFER_EFFECTS),
     (TranscriptionPerformer, TRANSCRIPTION_EFFECTS),
 )
-EFFECTS: Final = {effect: (part, perform) for part, table in TABLES for effect, perform in table.items()}
-"""Topic that performs an effect, None for the performer itself, and its method."""
+
+
+def _noted(step: StepOf, perform: Perform) -> Perform:
+    """Note an effect that is a step of a call in the journal before it is performed."""
+
+    def note_and_perform(performer: Performer, effect: Effect) -> None:
+        performer._note("step", *step(effect))
+        perform(performer, effect)
+
+    return note_and_perform
+
+
+def _by_part(kind: type[EffectPerformer], perform: Perform) -> Perform:
+    """Perform an effect by the performer of its topic."""
+    return lambda performer, effect: perform(performer.part(kind), effect)
+
+
+def _performers() -> Iterator[tuple[type[Effect], Perform]]:
+    for kind, table in TABLES:
+        for effect, perform in table.items():
+            whole = perform if kind is None else _by_part(kind, perform)
+            step = STEPS_OF_EFFECTS.get(effect)
+            yield effect, whole if step is None else _noted(step, whole)
+
+
+EFFECTS: Final[dict[type[Effect], Perform]] = dict(_performers())
+"""Functions that perform effects, called with the performer and the effect."""

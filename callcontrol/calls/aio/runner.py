@@ -1,5 +1,5 @@
 """
-Task of a call: takes the call's events one by one, passes them to the machine, and performs the effects.
+Task of a call: begins and ends it, and between passes its events to the machine and performs the effects.
 
 All events of the call go through one queue, so the machine handles them in order and alone. Slow work
 (connecting to an agent, fetching audio, asking the wallet) runs in separate tasks and reports back through
@@ -7,6 +7,7 @@ the queue.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import ceil
 from typing import Final
 
@@ -181,21 +182,25 @@ class CallRunner:
 
     async def _run(self, start: Callable[..., list[Effect]], *arguments: object) -> None:
         try:
-            self._guarded(start, *arguments)
-            while not self._machine.finished:
-                self._guarded(self._machine.handle, await self._mailbox.next())
+            if not self._guarded(start, *arguments):
+                await self._mailbox.run(partial(self._guarded, self._machine.handle))
         finally:
             await self._wind_up()
 
-    def _guarded(self, step: Callable[..., list[Effect]], *arguments: object) -> None:
+    def _guarded(self, step: Callable[..., list[Effect]], *arguments: object) -> bool:
         """
-        Run one step; an internal error ends this call and no other.
+        Run one step and perform its effects; True if the call is finished then.
+
+        An internal error ends this call and no other.
 
         The first time the machine ends the call in good order. Should that fail too, ``_wind_up`` frees all
         resources and writes an end to the record.
         """
+        mailbox, performer = self._mailbox, self._performer
         try:
-            self._perform_all(step(*arguments, self._mailbox.now()))
+            performer.perform(step(*arguments, mailbox.now()))
+            while mailbox.outcomes:  # The outcomes of effects are handled before any other event.
+                performer.perform(self._machine.handle(mailbox.outcomes.popleft(), mailbox.now()))
         except Exception:
             # A defect in one transition must still free the resources of the call; a second one is raised.
             self.log.exception("internal error; ending the call")
@@ -203,21 +208,7 @@ class CallRunner:
                 raise
             self._failed = True
             self._guarded(self._machine.handle, HangupRequested("system", NORMAL_TEMPORARY_FAILURE))
-
-    def _perform_all(self, effects: list[Effect]) -> None:
-        """Perform effects, then handle their outcomes before any other event."""
-        outcomes = self._mailbox.outcomes
-        while True:
-            for effect in effects:
-                try:
-                    self._performer.perform(effect)
-                except Exception:
-                    # The remaining effects are performed nevertheless.
-                    self.log.exception("%s failed; ending the call", type(effect).__name__)
-                    self._mailbox.post_outcome(HangupRequested("system", NORMAL_TEMPORARY_FAILURE))
-            if not outcomes:
-                return
-            effects = self._machine.handle(outcomes.popleft(), self._mailbox.now())
+        return self._machine.finished
 
     async def _wind_up(self) -> None:
         """Free all timers, sessions, streams and tasks, and make sure that the record has its end."""

@@ -7,15 +7,14 @@ from functools import partial
 from typing import Any, Final
 
 from callcontrol.calls.aio.context import CallContext
-from callcontrol.calls.aio.on_net import on_net_call
 from callcontrol.calls.events import Event
 from callcontrol.calls.events.transfers import TransferRequested
 from callcontrol.calls.hangup_cause import NORMAL_TEMPORARY_FAILURE, HangupCause
-from callcontrol.calls.sip_events import DTMF_RELAY, call_event_of, digit_body, digit_type_in, digit_type_of
+from callcontrol.calls.sip_events import DTMF_RELAY, TRANSLATIONS, digit_body, digit_type_in, digit_type_of
 from callcontrol.ids import LegId
 from callcontrol.models import CallRecord, Carrier
 from callcontrol.models.parties import BrowserTarget, Party, RouteAttempt
-from callcontrol.routing.on_net import BrowserLine
+from callcontrol.routing.on_net import BrowserLine, OnNetCall
 from callcontrol.trunks.inbound_invite import Received, custom_headers, user_to_user
 from callcontrol.trunks.outbound_invite import (
     Origin,
@@ -36,7 +35,6 @@ from sip import (
     OfferReceived,
     Progress,
     Redirects,
-    Refer,
     ReferReceived,
     SessionEvent,
     SipUri,
@@ -63,6 +61,8 @@ class _SipLeg:
     """Headers of the other leg's responses that may be forwarded to this leg."""
     bye_headers: list[tuple[str, str]] = field(default_factory=list)
     """Headers of the other leg's BYE for the BYE to this leg."""
+    saved: object | None = None
+    """The INVITE of ours that is saved: responses before the answer change nothing of it."""
     digit_type: str = DTMF_RELAY
     """Format of digits in INFO: from its party's Accept header, or from its own INFO."""
 
@@ -93,7 +93,8 @@ class SipLegs:
         self._on_gateway = context.on_gateway
         self._service_route = context.service_route
         self._private = private
-        self._journal = DialogJournal(record.dialogs, partial(context.services.calls.update, record))
+        self._journal = DialogJournal(record.dialogs)
+        self._on_saved = partial(context.services.calls.update, record)
         self._ids = SessionIds(record.call_sid.replace("-", ""))  # for parties without one (RFC 7989)
         self._call_sid = record.call_sid
         self._legs: dict[LegId, _SipLeg] = {}
@@ -103,14 +104,20 @@ class SipLegs:
         self._numbers: tuple[str, ...] = (record.to,) if record.direction == "inbound" else ()
         """Numbers held here that the call has come to, in the calls it continues too."""
 
-    def adopt(self, leg: LegId, session: InboundSession, carrier: Carrier, received: Received) -> None:
-        """Make a session that came in over a carrier's trunk a leg of the call."""
+    def adopt(
+        self,
+        leg: LegId,
+        session: InboundSession,
+        carrier: Carrier,
+        received: Received,
+        own: OnNetCall | None,
+    ) -> None:
+        """Make a session that came in over a carrier's trunk a leg of the call; ``own`` if it is on net."""
         hops_left = session.request.max_forwards
         if hops_left is not None:
             # Prevents endless loops: a number that leads back to us would make each call open another (RFC
             # 7332 3).
             self._max_forwards = max(min(hops_left, _MAX_FORWARDS) - 1, 0)
-        own = on_net_call(session)
         if own is not None:
             self._numbers = own.numbers
         if not self._private:
@@ -127,13 +134,16 @@ class SipLegs:
         if carrier.session_expires_s is not None:
             session.want_timer(carrier.session_expires_s)
         session.on_event = self._listener(leg)
-        self._journal.stage(leg, session.saved(), carrier.carrier_sid)
+        self._journal.save(leg, session.saved(), carrier.carrier_sid)  # written when the call is inserted
 
     def _save(self, leg: LegId) -> None:
         """Save the leg's dialog in its current state."""
         found = self._legs.get(leg)
         if found is not None:
-            self._journal.save(leg, found.session.saved(), found.carrier.carrier_sid)
+            session = found.session
+            found.saved = session.attempt if isinstance(session, OutboundSession) else None
+            if self._journal.save(leg, session.saved(), found.carrier.carrier_sid):
+                self._on_saved()
 
     def _attach(self, leg: LegId, found: _SipLeg) -> None:
         self._legs[leg] = found
@@ -273,8 +283,8 @@ class SipLegs:
         session.refer(target)
         return True
 
-    def _refer_received(self, leg: LegId, refer: Refer) -> None:
-        found = self._legs.get(leg)
+    def _refer_received(self, leg: LegId, event: ReferReceived) -> None:
+        found, refer = self._legs.get(leg), event.refer
         if found is not None:
             self._referred[leg] = found.session
             local = self._is_ours(refer.target)
@@ -313,32 +323,30 @@ class SipLegs:
         def listen(event: SessionEvent) -> None:
             if gateway_sid is not None:
                 self._on_gateway(gateway_sid, event)
-            if isinstance(event, OfferAnswered):
-                self._on_late_answer(leg, event.body)
-                return
-            if isinstance(event, ReferReceived):
-                self._refer_received(leg, event.refer)
-                return
-            if isinstance(event, InfoReceived):
-                self._learn_digit_type(leg, digit_type_in(event))
-            elif isinstance(event, Progress | Answered):
-                self._learn(leg, event.headers)
-                self._save(leg)
-            elif isinstance(event, OfferReceived):
-                self._save(leg)  # The offer may carry a new target (Contact).
-            elif isinstance(event, Failed | Cancelled | Ended):
-                self._part(leg, event)
-                self._ids.forget(leg)
-            translated = call_event_of(leg, event)
+            heed = _HEEDED.get(type(event))
+            if heed is not None:
+                heed(self, leg, event)
+            translate = TRANSLATIONS.get(type(event))
+            translated = translate(leg, event) if translate is not None else None
             if translated is not None:
                 self._post(translated)
 
         return listen
 
+    def _offer_answered(self, leg: LegId, event: OfferAnswered) -> None:
+        self._on_late_answer(leg, event.body)
+
+    def _offered(self, leg: LegId, _: OfferReceived) -> None:
+        self._save(leg)  # The offer may carry a new target (Contact).
+
+    def _info(self, leg: LegId, event: InfoReceived) -> None:
+        self._learn_digit_type(leg, digit_type_in(event))
+
     def _part(self, leg: LegId, event: SessionEvent) -> None:
         """Forget an ended leg; the User-to-User of its BYE is kept for the BYE to the peer (RFC 7433)."""
         found = self._legs.pop(leg, None)
         self._journal.remove(leg)
+        self._ids.forget(leg)
         if not isinstance(event, Ended) or event.headers is None or found is None or found.other is None:
             return
         left = self._legs.get(found.other)
@@ -354,11 +362,16 @@ class SipLegs:
         if found is not None and kind is not None:
             found.digit_type = kind
 
-    def _learn(self, leg: LegId, headers: Headers) -> None:
-        """Store the headers of a party's response that may be forwarded to the waiting caller."""
+    def _responded(self, leg: LegId, event: Progress | Answered) -> None:
+        """Learn from the headers of a party's response, and save its dialog."""
         found = self._legs.get(leg)
-        if found is None:
-            return
+        if found is not None:
+            self._learn(leg, found, event.headers)
+            session, answered = found.session, isinstance(event, Answered)
+            if answered or not isinstance(session, OutboundSession) or session.attempt is not found.saved:
+                self._save(leg)
+
+    def _learn(self, leg: LegId, found: _SipLeg, headers: Headers) -> None:
         other = found.other
         self._learn_accepted(leg, headers)
         self._ids.learn(leg, headers.get("Session-ID"))
@@ -368,33 +381,40 @@ class SipLegs:
             return
         waiting.other = leg
         waiting.session.set_session_id(self._ids.header(other, leg))
-        waiting.answer_headers = [
-            item
-            for item in custom_headers(headers.items())
-            if may_pass(item[0], found.carrier, waiting.carrier, self._open_headers)
-        ]
-        waiting.answer_headers += [("User-to-User", value) for value in user_to_user(headers)]
+        waiting.answer_headers = [("User-to-User", value) for value in user_to_user(headers)]
+        if self._open_headers or (found.carrier.forwarded_headers and waiting.carrier.forwarded_headers):
+            waiting.answer_headers[:0] = [
+                item
+                for item in custom_headers(headers.items())
+                if may_pass(item[0], found.carrier, waiting.carrier, self._open_headers)
+            ]
 
     def _response_headers(self, leg: LegId, found: _SipLeg) -> list[tuple[str, str]]:
         return [("Session-ID", self._ids.header(leg, found.other)), *found.answer_headers]
 
 
+_HEEDED: Final[dict[type[SessionEvent], Callable[[SipLegs, LegId, Any], None]]] = {
+    OfferAnswered: SipLegs._offer_answered,
+    ReferReceived: SipLegs._refer_received,
+    InfoReceived: SipLegs._info,
+    Progress: SipLegs._responded,
+    Answered: SipLegs._responded,
+    OfferReceived: SipLegs._offered,
+    Failed: SipLegs._part,
+    Cancelled: SipLegs._part,
+    Ended: SipLegs._part,
+}
+"""Handlers of the legs themselves for events of sessions, called before the call gets the event."""
+
+
 class DialogJournal:
-    """Keeps ``dialogs`` up to date, leg by leg, and calls ``on_change`` when there is something to write."""
+    """Keeps ``dialogs`` up to date, leg by leg."""
 
-    def __init__(
-        self, dialogs: MutableMapping[str, Mapping[str, Any]], on_change: Callable[[], None]
-    ) -> None:
+    def __init__(self, dialogs: MutableMapping[str, Mapping[str, Any]]) -> None:
         self._dialogs = dialogs
-        self._on_change = on_change
 
-    def save(self, leg: LegId, saved: dict[str, Any] | None, carrier_sid: str) -> None:
-        """Save the dialog of a leg and report the change; ``saved`` is None when nothing has changed."""
-        if self.stage(leg, saved, carrier_sid):
-            self._on_change()
-
-    def stage(self, leg: LegId, saved: dict[str, Any] | None, carrier_sid: str) -> bool:
-        """Save the dialog of a leg without a report, for a call about to be inserted; True if changed."""
+    def save(self, leg: LegId, saved: dict[str, Any] | None, carrier_sid: str) -> bool:
+        """Save the dialog of a leg; False if ``saved`` is None, because nothing has changed."""
         if saved is None:
             return False
         # Credentials are read from the carrier when needed: no password is written here.
@@ -420,7 +440,9 @@ class SessionIds:
 
     def learn(self, leg: LegId, value: str | None) -> None:
         """Store the identifier of a party's Session-ID header field; ignore a malformed or nil one."""
-        match = _SESSION_ID.fullmatch(value or "")
+        if value is None:
+            return
+        match = _SESSION_ID.fullmatch(value)
         if match is not None and match[1] != NIL:
             self._of_party[leg] = match[1]
 

@@ -5,7 +5,7 @@ The small steps are here; a second party is in ``callcontrol.calls.steps.bridge`
 ``callcontrol.calls.steps.agent_stream``.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import IntEnum
 from typing import Any, Final, Protocol, TypeVar
@@ -126,10 +126,10 @@ class CallParts(Protocol):
     def set_next_steps(self, steps: Sequence[Step]) -> None:
         """Set the steps that follow the current one, instead of the rest of the plan."""
 
-    def ring(self, status: int = 180, *, early_media: bool = False) -> Iterator[Effect]:
+    def ring(self, status: int = 180, *, early_media: bool = False) -> Iterable[Effect]:
         """Send ringing or early media to a caller who is not answered yet."""
 
-    def answer(self) -> Iterator[Effect]:
+    def answer(self) -> Iterable[Effect]:
         """Answer a waiting caller."""
 
 
@@ -152,21 +152,21 @@ class RunningStep:
         self.successor: RunningStep | None = None
         """The step that replaced this one, when it is over for that reason."""
 
-    def begin(self) -> Iterator[Effect]:
+    def begin(self) -> Iterable[Effect]:
         """Start."""
         raise NotImplementedError
 
-    def handle(self, event: Event) -> Iterator[Effect]:
+    def handle(self, event: Event) -> Iterable[Effect]:
         """Handle one event of the call; ignore events of other parts."""
         raise NotImplementedError
 
-    def stop(self, ending: Ending) -> Iterator[Effect]:
+    def stop(self, ending: Ending) -> Iterable[Effect]:
         """End the step because the call ends; the call hangs up the legs."""
-        yield from ()
+        return ()
 
-    def abort(self) -> Iterator[Effect]:
+    def abort(self) -> Iterable[Effect]:
         """Abort the step because the call goes on with other steps."""
-        yield from self.stop(Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "api"))
+        return self.stop(Ending(CallStatus.COMPLETED, NORMAL_CLEARING, "api"))
 
 
 StepMakers = Mapping[type[Step], Callable[[CallParts, Any], RunningStep]]

@@ -6,7 +6,7 @@ hears a ringing tone or that early media. The second party's answer answers the 
 time limit, and a server that gets the result.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import IntEnum, auto
 from typing import Final
@@ -98,95 +98,94 @@ class BridgeStep(TableStep[BridgeState]):
         """Replace the leg of the second party by an answered one."""
         self._failover.leg = leg
 
-    def begin(self) -> Iterator[Effect]:
+    def begin(self) -> Iterable[Effect]:
         """Request a route to the second party."""
-        return iter(self.trigger(BridgeInput.BEGIN))
+        return self.trigger(BridgeInput.BEGIN)
 
-    def handle(self, event: Event) -> Iterator[Effect]:
+    def handle(self, event: Event) -> Iterable[Effect]:
         """Handle one event of the call."""
         match event:
             case RouteFound():
-                return iter(self.trigger(BridgeInput.ROUTED, event))
+                return self.trigger(BridgeInput.ROUTED, event)
             case RouteRefused():
-                return iter(self.trigger(BridgeInput.UNROUTABLE, event))
+                return self.trigger(BridgeInput.UNROUTABLE, event)
             case LegEnded() if self._failover.owns(event.leg):
-                return iter(self.trigger(BridgeInput.GONE, event))
+                return self.trigger(BridgeInput.GONE, event)
             case DigitReceived():
                 return self._pass_digit(event)
-            case _:
-                return self._handle_dialing(event)
+        return self._handle_dialing(event) if self.state is BridgeState.DIALING else ()
 
-    def stop(self, ending: Ending) -> Iterator[Effect]:
+    def stop(self, ending: Ending) -> Iterable[Effect]:
         """Abandon the second party."""
-        yield from self._failover.abandon(ending.cause)
-        yield from self.trigger(BridgeInput.STOP)
+        return self._failover.abandon(ending.cause) + self.trigger(BridgeInput.STOP)
 
-    def _handle_dialing(self, event: Event) -> Iterator[Effect]:
-        if self.state is not BridgeState.DIALING:
-            return
-        yield from self._failover.handle(event)
-        if self._failover.state is FailoverState.ANSWERED:
-            yield from self.trigger(BridgeInput.ANSWERED)
-        elif self._failover.state is FailoverState.FAILED:
-            yield from self.trigger(BridgeInput.LOST)
-        elif isinstance(event, LegProgress) and self._failover.owns(event.leg):
-            yield from self.trigger(BridgeInput.PROGRESS, event)
+    def _handle_dialing(self, event: Event) -> list[Effect]:
+        failover = self._failover
+        effects = failover.handle(event)
+        if failover.state is FailoverState.ANSWERED:
+            effects += self.trigger(BridgeInput.ANSWERED)
+        elif failover.state is FailoverState.FAILED:
+            effects += self.trigger(BridgeInput.LOST)
+        elif isinstance(event, LegProgress) and failover.owns(event.leg):
+            effects += self.trigger(BridgeInput.PROGRESS, event)
+        return effects
 
-    def _find(self, _: Event | None) -> Iterator[Effect]:
-        yield FindRoute(self._party)
+    def _find(self, _: Event | None) -> Sequence[Effect]:
+        return (FindRoute(self._party),)
 
-    def _dial(self, event: Event | None) -> Iterator[Effect]:
+    def _dial(self, event: Event | None) -> Sequence[Effect]:
         assert isinstance(event, RouteFound)
-        yield from self._failover.begin(event.attempts)
+        return self._failover.begin(event.attempts)
 
-    def _no_way(self, event: Event | None) -> Iterator[Effect]:
+    def _no_way(self, event: Event | None) -> Sequence[Effect]:
         assert isinstance(event, RouteRefused)
         self.ending = unroutable(event)
-        yield from ()
+        return ()
 
-    def _progress(self, event: Event | None) -> Iterator[Effect]:
+    def _progress(self, event: Event | None) -> Iterable[Effect]:
         assert isinstance(event, LegProgress)
         if self._quiet:
-            return
+            return ()
         early = bool(event.body)
         if early:
             self._early = event.leg
-            yield from self._silence()
-            yield LinkMedia(self.call.a_leg.id, event.leg)
-        if not self.call.a_leg.up:
+        first = self.call.a_leg
+        effects = [*self._silence(), LinkMedia(first.id, event.leg)] if early else []
+        if not first.up:
             status = event.status if event.status in _RINGING_STATUSES else 183
-            yield from self.call.ring(status, early_media=early)
+            effects += self.call.ring(status, early_media=early)
         elif self._early != event.leg and not self._ringback:
             self._ringback = True
-            yield PlayRingback(self.call.a_leg.id)
+            effects.append(PlayRingback(first.id))
+        return effects
 
-    def _join(self, _: Event | None) -> Iterator[Effect]:
-        yield from self._silence()
-        yield from self.call.answer()
+    def _join(self, _: Event | None) -> Sequence[Effect]:
         b_leg = self.b_leg
         assert b_leg is not None
-        yield LinkMedia(self.call.a_leg.id, b_leg)
+        effects = [*self._silence(), *self.call.answer(), LinkMedia(self.call.a_leg.id, b_leg)]
         if self._announce is not None:
-            yield self._announce
+            effects.append(self._announce)
+        return effects
 
-    def _lost(self, _: Event | None) -> Iterator[Effect]:
+    def _lost(self, _: Event | None) -> Sequence[Effect]:
         self.ending = self._failover.ending
-        yield from self._silence()
+        return self._silence()
 
-    def _gone(self, event: Event | None) -> Iterator[Effect]:
+    def _gone(self, event: Event | None) -> Sequence[Effect]:
         assert isinstance(event, LegEnded)
         source: HangupSource = "callee" if event.clean else "carrier"
         self.ending = Ending(CallStatus.COMPLETED, event.hangup_cause, source)
-        yield from ()
+        return ()
 
-    def _stopped(self, _: Event | None) -> Iterator[Effect]:
-        yield from ()
+    def _stopped(self, _: Event | None) -> Sequence[Effect]:
+        return ()
 
-    def _silence(self) -> Iterator[Effect]:
+    def _silence(self) -> Sequence[Effect]:
         """Stop the ringing tone, if the first party hears it."""
-        if self._ringback:
-            self._ringback = False
-            yield StopAudio(self.call.a_leg.id)
+        if not self._ringback:
+            return ()
+        self._ringback = False
+        return (StopAudio(self.call.a_leg.id),)
 
     def _pass_digit(self, event: DigitReceived) -> Iterator[Effect]:
         """Relay a digit: in RTP the relay forwards it where it can; one in signalling is sent by us."""
@@ -235,34 +234,36 @@ class DialStep(BridgeStep):
         self._limit_s = dial.time_limit_s
         self._joined_at: float | None = None
 
-    def handle(self, event: Event) -> Iterator[Effect]:
+    def handle(self, event: Event) -> Iterable[Effect]:
         """Handle one event of the call."""
         if isinstance(event, TimerFired) and event.timer is Timer.TALK:
-            effects = list(self._time_up())
+            effects = [*self._time_up()]
         else:
-            effects = list(super().handle(event))
-        if self.joined and self._joined_at is None:
+            effects = [*super().handle(event)]
+        if self._joined_at is None and self.state is BridgeState.JOINED:
             self._joined_at = self.call.now_s
             if self._limit_s is not None:
                 effects.append(Arm(Timer.TALK, self._limit_s))
         if self.over:
-            effects += self._done()
-        return iter(effects)
+            effects += self._disarm()
+            self._ask_next()
+        return effects
 
-    def stop(self, ending: Ending) -> Iterator[Effect]:
+    def stop(self, ending: Ending) -> Iterable[Effect]:
         """Abandon the second party."""
-        yield from self._disarm()
-        yield from super().stop(ending)
+        return [*self._disarm(), *super().stop(ending)]
 
-    def _time_up(self) -> Iterator[Effect]:
+    def _time_up(self) -> Iterable[Effect]:
         """Disconnect the second party at the time limit; the first party continues with the plan."""
-        if self.joined and self._limit_s is not None:
-            ending = Ending(CallStatus.COMPLETED, ALLOTTED_TIMEOUT, "system")
-            yield from super().stop(ending)
-            self.ending = ending
+        if not self.joined or self._limit_s is None:
+            return ()
+        ending = Ending(CallStatus.COMPLETED, ALLOTTED_TIMEOUT, "system")
+        effects = super().stop(ending)
+        self.ending = ending
+        return effects
 
-    def _done(self) -> Iterator[Effect]:
-        yield from self._disarm()
+    def _ask_next(self) -> None:
+        """Make the request to the ``action`` URL the next step, with the result."""
         if self._action is None or self.ending is None:
             return
         talked_s = 0 if self._joined_at is None else round(self.call.now_s - self._joined_at)
@@ -276,6 +277,5 @@ class DialStep(BridgeStep):
         )
         self.call.set_next_steps((replace(self._action, facts=(*self._action.facts, *facts)),))
 
-    def _disarm(self) -> Iterator[Effect]:
-        if self._limit_s is not None and self._joined_at is not None:
-            yield Disarm(Timer.TALK)
+    def _disarm(self) -> Sequence[Effect]:
+        return () if self._limit_s is None or self._joined_at is None else (Disarm(Timer.TALK),)

@@ -136,7 +136,7 @@ class CallTransfers:
             yield AnswerPartner(event.call_sid, None)
             return
         yield AnswerPartner(event.call_sid, other)
-        yield from self._keep_only(event.leg, other)
+        self._keep_only(event.leg, other)
         yield from self.drop_leg(event.leg)
 
     def _objection(self, leg: LegId) -> int | None:
@@ -172,7 +172,7 @@ class CallTransfers:
             call.replace_a_leg(new.id)
         elif isinstance(call.step, BridgeStep):
             call.step.change_second(new)
-        yield from call.charge(new, instead_of=old)
+        call.charge(new, instead_of=old)
         if other is not None:
             yield LinkMedia(other, new.id)
         else:
@@ -184,13 +184,13 @@ class CallTransfers:
         assert other is not None
         yield StopAudio(other)
         yield LinkPartner(other, event.call_sid, event.leg)
-        yield from self._keep_only(old, other)
+        self._keep_only(old, other)
 
-    def _keep_only(self, old: LegId, other: LegId) -> Iterator[Effect]:
+    def _keep_only(self, old: LegId, other: LegId) -> None:
         call = self._call
         if old == call.a_leg.id:
             call.replace_a_leg(other, joins_call=False)
-        yield from call.charge(None, instead_of=old)
+        call.charge(None, instead_of=old)
         call.set_next_steps(())
         call.replace_step(PartnerStep(call))
 

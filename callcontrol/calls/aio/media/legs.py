@@ -72,13 +72,10 @@ class MediaLegs:
         self.tell_agent: Callable[[MarkReached | PlayoutOverflow | PlayoutLevel], None] | None = None
         """Notifies the agent of its marks and its queue: the call decides nothing about them."""
         self._legs: dict[LegId, LegMedia] = {}
+        self.audio = LegAudio(self._legs, post, settings)
+        """Links between the legs, and what they hear."""
         self._qualities: dict[LegId, LegQuality] = {}
         self._histories: list[LegHistory] = []
-
-    @cached_property
-    def audio(self) -> LegAudio:
-        """Links between the legs, and what they hear."""
-        return LegAudio(self._legs, self._post, self._settings)
 
     @cached_property
     def digits(self) -> LegDigits:

@@ -48,9 +48,6 @@ class MediaPerformer(EffectPerformer):
         mailbox = self._mailbox
         return InfoDigits(self._call.sip.send_digit, mailbox.post, mailbox.spawn_helper)
 
-    def _link(self, effect: do.LinkMedia) -> None:
-        self._media.audio.link(effect.leg, effect.other)
-
     def _mute(self, effect: do.MuteLeg) -> None:
         self._media.audio.mute(effect.leg, says=effect.says, hears=effect.hears)
 
@@ -208,7 +205,6 @@ def _unlink(path: str) -> None:
 
 
 MEDIA_EFFECTS: Final[dict[type[Effect], Callable[[MediaPerformer, Any], None]]] = {
-    do.LinkMedia: MediaPerformer._link,
     do.MuteLeg: MediaPerformer._mute,
     do.PlayAudio: MediaPerformer._play,
     do.PlaySounds: MediaPerformer._play_sounds,

@@ -5,7 +5,7 @@ import pytest
 from callcontrol.calls.effects.media import AnswerOffer, CloseMedia, LinkMedia, RelayDigit, SendDigits
 from callcontrol.calls.effects.records import Arm, FindRoute, Finish, RestGateway, Save
 from callcontrol.calls.effects.signalling import AnswerLeg, DialLeg, HangUpLeg, RejectLeg, RingLeg, TakeOffer
-from callcontrol.calls.events.answers import RouteRefused
+from callcontrol.calls.events.answers import RouteRefused, Timer
 from callcontrol.calls.events.legs import (
     LegAnswered,
     LegCancelled,
@@ -44,6 +44,8 @@ def test_a_forwarded_call_in_all_its_steps() -> None:
     drive.feed(LegAnswered(B, b"sdp"))
     assert AnswerLeg(A) in drive.effects and LinkMedia(A, B) in drive.effects
     assert drive.record.status is CallStatus.IN_PROGRESS
+    armed = [effect.timer for effect in drive.effects if isinstance(effect, Arm)]
+    assert armed == [Timer.TIME_LIMIT, Timer.MONEY], "once for both legs"
     drive.answer_a()
     drive.after(61.4)
     drive.feed(LegEnded(A))

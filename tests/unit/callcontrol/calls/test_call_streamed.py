@@ -313,3 +313,20 @@ def test_an_agent_that_leaves_during_a_transfer_gives_it_up() -> None:
     drive.feed(AgentTransfer("+919812345678"), AgentHangup(drain=False))
     assert drive.done(HangUpLeg)[0].leg == B
     assert_nothing_left(drive)
+
+
+def test_an_event_shows_the_call_of_its_moment() -> None:
+    drive = Drive(AGENT, inbound=False)
+    drive.record.status_webhook_url = "https://customer.example/events"
+    drive.start()
+    drive.feed(LegProgress(A, 180))
+    drive.feed(LegAnswered(A, b"sdp"))
+    drive.feed(AgentOpened())
+    drive.feed(LegEnded(A))
+    shown = {effect.event: effect.shown for effect in drive.done(Save) if effect.shown is not None}
+    assert {name: (call["status"], (call["stream"] or {}).get("state")) for name, call in shown.items()} == {
+        "call.ringing": ("ringing", None),
+        "call.answered": ("in-progress", "connecting"),
+        "stream.started": ("in-progress", "streaming"),
+        "stream.stopped": ("in-progress", "stopped"),
+    }

@@ -5,7 +5,7 @@ import pytest
 from callcontrol.calls import hangup_cause as hangup
 from callcontrol.calls.events.legs import LegCancelled, LegEnded, LegFailed
 from callcontrol.calls.hangup_cause import cause_of, refused_outcome, telling_cause_of
-from callcontrol.calls.sip_events import call_event_of
+from callcontrol.calls.sip_events import TRANSLATIONS
 from sip import Cancelled, Ended, Failed, Headers
 
 
@@ -70,12 +70,12 @@ def test_a_reason_adds_to_the_status(status: int, reason: str | None, outcome: t
 
 def test_sessions_report_causes_to_their_call() -> None:
     headers = Headers([("Reason", "SIP;cause=480"), ("Reason", "Q.850;cause=20")])
-    failed = call_event_of(1, Failed(480, "Gone", headers, "response"))
+    failed = TRANSLATIONS[Failed](1, Failed(480, "Gone", headers, "response"))
     assert isinstance(failed, LegFailed) and failed.cause is not None
     assert failed.cause.name == "SUBSCRIBER_ABSENT"
-    ended = call_event_of(1, Ended("remote", "bye", "Q.850;cause=41"))
+    ended = TRANSLATIONS[Ended](1, Ended("remote", "bye", "Q.850;cause=41"))
     assert isinstance(ended, LegEnded) and ended.hangup_cause.name == "NORMAL_TEMPORARY_FAILURE"
-    expired = call_event_of(1, Ended("local", "session_expired", "Q.850;cause=16"))
+    expired = TRANSLATIONS[Ended](1, Ended("local", "session_expired", "Q.850;cause=16"))
     assert isinstance(expired, LegEnded) and expired.hangup_cause.name == "RECOVERY_ON_TIMER_EXPIRE"
-    cancelled = call_event_of(0, Cancelled("SIP;cause=200"))
+    cancelled = TRANSLATIONS[Cancelled](0, Cancelled("SIP;cause=200"))
     assert isinstance(cancelled, LegCancelled) and cancelled.cause is hangup.LOSE_RACE

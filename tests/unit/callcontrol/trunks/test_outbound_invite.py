@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callcontrol.calls.aio.sip_legs import NIL, SessionIds
-from callcontrol.calls.sip_events import call_event_of, digit_body
+from callcontrol.calls.sip_events import TRANSLATIONS, digit_body
 from callcontrol.models.parties import Party, PhoneTarget, RouteAttempt
 from callcontrol.trunks.inbound_invite import MAX_CUSTOM_HEADERS, Caller, Received, custom_headers
 from callcontrol.trunks.number_format import user_for
@@ -243,6 +243,6 @@ def test_session_identifiers_that_are_none(value: str | None) -> None:
 
 @pytest.mark.parametrize("digit", list("0123456789*#ABCD"))
 def test_a_digit_in_info_reads_back(digit: str) -> None:
-    event = call_event_of(0, InfoReceived("application/dtmf-relay", digit_body(digit, 200)))
+    event = TRANSLATIONS[InfoReceived](0, InfoReceived("application/dtmf-relay", digit_body(digit, 200)))
     assert (getattr(event, "digit", None), getattr(event, "duration_ms", None)) == (digit, 200)
     assert getattr(event, "in_band", None) is False

@@ -42,6 +42,9 @@ _TOUCH: Final = """
     ON CONFLICT (node) DO UPDATE SET probed_at = probed_at + 1
 """
 
+# Else the driver looks for a way to adapt each None and drops an error; the rows of a call have some fifty.
+sqlite3.register_adapter(type(None), {None: None}.get)
+
 
 class Sqlite(Database):
     """

@@ -8,7 +8,6 @@ Source: RFC 3261 7, 8.2.6, 20.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -313,8 +312,10 @@ class Headers:
         self.views.pop(key, None)
         name = _ATTRIBUTE_OF.get(key)
         if name is not None:
-            with contextlib.suppress(AttributeError):
+            try:
                 delattr(self, name)
+            except AttributeError:
+                return  # It was not read.
 
 
 def check_encodable(text: str) -> None:

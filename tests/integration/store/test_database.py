@@ -6,7 +6,6 @@ import asyncio
 import sqlite3
 import stat
 import threading
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -110,13 +109,6 @@ async def test_a_commit_that_this_server_never_heard_of_was_not_made(url: str) -
 
 
 @pytest.mark.parametrize("url", ["", "nonsense", "mysql://x/y", "sqlite+aiosqlite://", "sqlite:///:memory:"])
-def test_the_driver_adapts_none_without_a_search() -> None:
-    adapt = sqlite3.adapters[type(None), sqlite3.PrepareProtocol]
-    assert adapt(None) is None
-    with closing(sqlite3.connect(":memory:")) as connection:
-        assert connection.execute("SELECT ?, ?", (None, 1)).fetchall() == [(None, 1)]
-
-
 async def test_what_is_no_database(url: str) -> None:
     with pytest.raises(ValueError, match="database|SQLite"):
         await Database.open(url)

@@ -76,10 +76,7 @@ class Meter:
 
     def charge_paise(self, now: float) -> int:
         """Charge of the call if it ended now, in paise."""
-        total_paise = 0
-        for leg in self._legs.values():
-            total_paise += leg.rate_paise * self._pulses_of(leg, now)
-        return total_paise
+        return sum(leg.rate_paise * self._pulses_of(leg, now) for leg in self._legs.values())
 
     def rate_paise(self) -> int:
         """Price of one more pulse of every active leg, in paise."""
@@ -91,32 +88,26 @@ class Meter:
 
         Returns ``now`` if the reserve is exceeded already.
         """
-        total_paise, round_paise = 0, 0
-        due: list[tuple[float, int]] = []
-        for leg in self._legs.values():
-            pulses = self._pulses_of(leg, now)
-            total_paise += leg.rate_paise * pulses
-            if leg.until is None and leg.rate_paise > 0:
-                round_paise += leg.rate_paise
-                due.append((leg.since + pulses * self._pulse_s, leg.rate_paise))
-        if not due:
+        running = [leg for leg in self._legs.values() if leg.until is None and leg.rate_paise > 0]
+        if not running:
             return None
-        due.sort()
+        total_paise = self.charge_paise(now)
+        ticks = [leg.since + self._pulses_of(leg, now) * self._pulse_s for leg in running]
         # Each leg starts one pulse per pulse time, so whole rounds are skipped at once.
-        rounds = max(0, reserved_paise - total_paise) // round_paise
-        total_paise += rounds * round_paise
+        rounds = max(0, reserved_paise - total_paise) // sum([leg.rate_paise for leg in running])
+        total_paise += rounds * sum([leg.rate_paise for leg in running])
+        due = sorted(
+            [(at + rounds * self._pulse_s, leg.rate_paise) for at, leg in zip(ticks, running, strict=True)]
+        )
         at = now
-        for next_at, rate_paise in due:
-            if total_paise > reserved_paise:
-                break
-            at = next_at + rounds * self._pulse_s
+        while total_paise <= reserved_paise:
+            at, rate_paise = due.pop(0)
             total_paise += rate_paise
         return at
 
     def _pulses_of(self, leg: _Metered, now: float) -> int:
-        elapsed_s = (now if leg.until is None else leg.until) - leg.since
-        # The first pulse starts with the answer.
-        return 1 if elapsed_s <= self._pulse_s else -int(-elapsed_s // self._pulse_s)
+        elapsed_s = max(0.0, (leg.until if leg.until is not None else now) - leg.since)
+        return max(1, -int(-elapsed_s // self._pulse_s))
 
 
 class CallCharges:
@@ -175,10 +166,8 @@ class CallCharges:
 
     def billed_s(self, a_leg: LegId, now: float) -> int:
         """Return the billed time of the first legs, in seconds."""
-        pulses = self.meter.pulses(a_leg, now, self._a_leg_since)
-        for leg in self._replaced_a_legs:
-            pulses += self.meter.pulses(leg, now)
-        return round(pulses * self._rates.pulse_s)
+        pulses = sum(self.meter.pulses(leg, now) for leg in self._replaced_a_legs)
+        return round((pulses + self.meter.pulses(a_leg, now, self._a_leg_since)) * self._rates.pulse_s)
 
     @property
     def _lead_s(self) -> float:

@@ -1,4 +1,4 @@
-"""What SQLite's driver is told before it binds values."""
+"""Settings of SQLite's driver, before it binds values."""
 
 from __future__ import annotations
 

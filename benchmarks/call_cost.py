@@ -1,5 +1,6 @@
 """
-Work of a forwarded call, counted and not timed: `python -m benchmarks.call_cost [--functions] [--rate 2]`.
+Work of a forwarded call, counted and not timed: `python -m benchmarks.call_cost [--functions] [--rate 2]`,
+or sampled: `--flame FILE.svg`.
 
 SIPp calls a forwarded number of a real server; each call is answered, held 1 s and ended by the caller.
 Counts depend little on what else the machine does. What the server does in as long without a call is taken
@@ -7,7 +8,8 @@ off. Data are kept in memory, since a disk that stalls would move SQLite's work 
 
 Without an option the server runs under callgrind, which counts the instructions of all threads in user
 space, by library. `--functions` counts the interpreter's calls of functions instead, by folder or (`--files`)
-by file, and the statements and commits that reach SQLite; `--most` lists what is called most.
+by file, and the statements and commits that reach SQLite; `--most` lists what is called most. `--flame` draws
+a flame graph of the Python functions of the server under this load, each as wide as its share of the samples.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ from tests.support.sipp_run import Load
 _ROOT = Path(__file__).resolve().parent.parent
 _QUIET_S = 6.0
 """After this time a call has left nothing: its ports rest 4 s, its transactions at most 5 s on loopback."""
+_SAMPLES_PER_S = 200
 _MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 _SQL = {"Cursor.execute": "statements", "Cursor.executemany": "statements", "Connection.commit": "commits"}
 _OBJECT = re.compile(r"(c?)ob=\((\d+)\) ?(.*)")
@@ -142,6 +145,27 @@ def place(sut: SystemUnderTest, rate: float, calls: int) -> None:
     wait_until(lambda: False, _QUIET_S)
 
 
+def draw_flames(path: Path, rate: float, calls: int) -> None:
+    """Place calls, and write a flame graph of the server meanwhile."""
+    sampler = Path(sys.executable).with_name("py-spy")
+    if not sampler.exists():
+        raise SystemExit("call_cost: flame graphs are made by py-spy: pip install '.[bench]'")
+    with tempfile.TemporaryDirectory(prefix="trunkline-cost-", dir=_MEMORY) as folder:
+        with SystemUnderTest(Path(folder), rtp_ports=2_000) as sut:
+            place(sut, min(rate, 5), 10)
+            # Those that hold the interpreter's lock: py-spy takes some waiting threads for busy ones.
+            command = [str(sampler), "record", "--pid", str(sut.server.pid), "--output", str(path.absolute())]
+            command += ["--gil", "--function", "--rate", str(_SAMPLES_PER_S), "--duration", "unlimited"]
+            with subprocess.Popen(command, stdin=subprocess.DEVNULL) as sampling:
+                try:
+                    place(sut, rate, calls)
+                finally:
+                    sampling.send_signal(signal.SIGINT)
+                    status = sampling.wait(120)
+    if status != 0 or not path.exists():
+        raise SystemExit(f"call_cost: py-spy ended with {status}; it must be allowed to trace the server")
+
+
 def main() -> None:
     """Place calls and print what one of them costs."""
     parser = argparse.ArgumentParser(
@@ -153,8 +177,12 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=2.0)
     parser.add_argument("--calls", type=int, default=40)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--flame", type=Path)
     asked = parser.parse_args()
     print(describe())
+    if asked.flame:
+        draw_flames(asked.flame, asked.rate, asked.calls)
+        return
     with tempfile.TemporaryDirectory(prefix="trunkline-cost-", dir=_MEMORY) as folder:
         counter = Counter(Path(folder), asked.functions)
         sut = SystemUnderTest(Path(folder), rtp_ports=2_000)

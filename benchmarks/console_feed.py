@@ -34,7 +34,6 @@ from api.console.visit import COOKIE
 from api.http.app import create_app
 from api.process.metrics import Metrics
 from callcontrol.aio.tokens import new_id, utc_now
-from callcontrol.calls.records.journal import JournalEntry
 from callcontrol.models import CallRecord, CallStatus
 from media.types import StreamMeter
 from tests.support.api_facts import ACCOUNT, KEY
@@ -101,7 +100,7 @@ async def _changes(stage: ApiStage, records: Sequence[CallRecord], seconds: floa
         while began_s + number * every_s <= now_s:
             record = records[number % calls]
             record.status = _CHANGES[(number // calls) % len(_CHANGES)]
-            store.journal.note(record.call_sid, JournalEntry(utc_now(), "event", "call.event"))
+            store.journal.note(record.call_sid, time.time(), "event", "call.event", {})
             if store.watcher is not None:
                 store.watcher(record)
             number += 1

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from api.process.logs import CallNamer, readable_line
+from api.process.logs import readable_line
 
 __all__ = ["MAX_LINES", "CallLines"]
 
@@ -34,7 +34,7 @@ class CallLines(logging.Handler):
         max_chars: int = _MAX_CHARS,
     ) -> None:
         super().__init__()
-        self.addFilter(CallNamer(find))
+        self._find = find
         self._max_calls = max_calls
         self._max_chars = max_chars
         self._chars = 0
@@ -50,6 +50,8 @@ class CallLines(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Keep a line, if it names a call."""
         named = getattr(record, "call_sid", None)
+        if named is None and (call_id := getattr(record, "call_id", None)) is not None:
+            named = self._find(call_id)
         if named is None:
             return
         call_sid = str(named)

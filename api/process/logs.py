@@ -15,7 +15,7 @@ import re
 import select
 import stat
 import sys
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -76,27 +76,36 @@ _MAX_KEPT: Final = 1000
 def redact(text: str) -> str:
     """Replace text that looks like a secret."""
     lower = text.lower()
-    if any(sign in lower for sign in _SIGNS):
-        for pattern, replacement in _SECRETS:
-            text = pattern.sub(replacement, text)
+    for sign in _SIGNS:
+        if sign in lower:
+            break
+    else:
+        return text
+    for pattern, replacement in _SECRETS:
+        text = pattern.sub(replacement, text)
     return text
 
 
 def readable_line(record: logging.LogRecord) -> str:
-    """Return ``time level logger: message``, without secrets."""
-    return redact(f"{_moment(record)} {record.levelname:<7} {record.name}: {_one_line(record.getMessage())}")
+    """Return ``time level logger: message``, without secrets; made once, as several handlers show it."""
+    made: str | None = record.__dict__.get("readable_line")
+    if made is None:
+        message = redact(_one_line(record.getMessage()))
+        made = f"{_moment(record)} {record.levelname:<7} {record.name}: {message}"
+        record.__dict__["readable_line"] = made
+    return made
 
 
 class _Text(logging.Formatter):
     """``time level logger: message  call_sid=...``."""
 
     def format(self, record: logging.LogRecord) -> str:
-        line = readable_line(record)
+        rest = ""
         for name, value in _context(record).items():
-            line += f"  {name}={value}"
+            rest += f"  {name}={value}"
         if record.exc_info:
-            line += "\n" + self.formatException(record.exc_info)
-        return redact(line)
+            rest += "\n" + self.formatException(record.exc_info)
+        return readable_line(record) + redact(rest)
 
 
 class _Json(logging.Formatter):
@@ -127,7 +136,7 @@ class LineLimit(logging.Filter):
         super().__init__()
         self._per_second = per_second
         self._second = 0
-        self._counts: Counter[tuple[str, str]] = Counter()
+        self._counts: dict[tuple[str, str], int] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return true if the line is within the limit."""
@@ -137,11 +146,11 @@ class LineLimit(logging.Filter):
         if (call_sid := getattr(record, "call_sid", None)) is not None:
             text = text.replace(call_sid, "")
         kind = record.name, text
-        self._counts[kind] += 1
-        return self._counts[kind] <= self._per_second
+        count = self._counts[kind] = self._counts.get(kind, 0) + 1
+        return count <= self._per_second
 
     def _begin(self, second: int) -> None:
-        counts, self._counts, self._second = self._counts, Counter(), second
+        counts, self._counts, self._second = self._counts, {}, second
         for (name, text), count in counts.items():
             if count > self._per_second:
                 left_out = count - self._per_second
@@ -353,9 +362,12 @@ def _one_line(text: str) -> str:
 
 
 def _context(record: logging.LogRecord) -> dict[str, str]:
-    given = record.__dict__
-    # A Call-ID is text from a peer.
-    return {name: _one_line(str(given[name])) for name in CONTEXT if given.get(name) is not None}
+    given, found = record.__dict__, dict[str, str]()
+    for name in CONTEXT:
+        value = given.get(name)
+        if value is not None:
+            found[name] = _one_line(str(value))  # A Call-ID is text from a peer.
+    return found
 
 
 def _moment(record: logging.LogRecord) -> str:

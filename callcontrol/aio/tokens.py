@@ -42,6 +42,11 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+def unix_s() -> float:
+    """Wall clock in seconds since 1970, for times that become a ``datetime`` only when they are shown."""
+    return time.time()
+
+
 def unix_time_s() -> int:
     """Wall clock in whole seconds since 1970, for signatures."""
     return int(time.time())

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Final
 
-from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.aio.tokens import new_id, unix_s, utc_now
 from callcontrol.calls.aio.context import ActiveCall
 from callcontrol.calls.effects.instructions import AskWebhook, StopAsking
 from callcontrol.calls.events import Event
@@ -14,7 +14,6 @@ from callcontrol.calls.events.instructions import InstructionsFailed, Instructio
 from callcontrol.calls.plan import Step
 from callcontrol.calls.records.call_form import form_fields
 from callcontrol.calls.records.call_info import info_body, request_info
-from callcontrol.calls.records.journal import JournalEntry
 from callcontrol.egress.aio.http_client import CustomerHttpClient, NotAnswered
 from callcontrol.egress.requests import FormRequest, form_request
 from callcontrol.egress.url_policy import Destinations
@@ -165,8 +164,8 @@ def _note(
 ) -> None:
     """Note an attempt without its answer: the steps that follow tell it, and it has texts to speak."""
     details = {"url": effect.url, "attempt": attempt, "status": status, **outcome}
-    entry = JournalEntry(utc_now(), "step", "instructions", details)
-    call.context.services.calls.journal.note(call.record.call_sid, entry)
+    journal = call.context.services.calls.journal
+    journal.note(call.record.call_sid, unix_s(), "step", "instructions", details)
 
 
 def _form(call: ActiveCall, effect: AskWebhook) -> FormRequest | None:

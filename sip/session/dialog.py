@@ -257,7 +257,7 @@ def _uri_of(route: str) -> SipUri:
 def save_dialog(dialog: Dialog, transport: str, peer: tuple[str, int], name: str | None) -> dict[str, Any]:
     """Return the journal values of a confirmed dialog."""
     saved: dict[str, Any] = {
-        "kind": Kind.UP.value,
+        "kind": Kind.UP,
         "via": [transport, *peer],
         "call_id": dialog.call_id,
         "local": dialog.local,
@@ -285,7 +285,7 @@ def save_invite(
     kept = _OF_OURS if to is None else _OF_PEERS
     fields = [[entry[1], entry[2]] for entry in invite.headers.entries if entry[0] in kept]
     saved: dict[str, Any] = {
-        "kind": (Kind.CALLING if to is None else Kind.CALLED).value,
+        "kind": Kind.CALLING if to is None else Kind.CALLED,
         "via": [transport, *peer],
         "target": str(invite.uri),
         "fields": fields if to is None else [*fields, ["To", to]],

@@ -37,6 +37,7 @@ _MEMORY_SHARE: Final = 0.9
 _WEIGH_EVERY_S: Final = 1.0
 
 _FOLDER: Final = Path("/proc/self")
+_MEMORY: Final = _FOLDER / "statm"
 _CGROUPS: Final = Path("/sys/fs/cgroup")
 
 
@@ -87,7 +88,7 @@ class HostLimits:
         return self._heavy
 
     def _weigh(self) -> bool:
-        pages = (_FOLDER / "statm").read_text().split()
+        pages = _MEMORY.read_bytes().split()
         page_bytes = resource.getpagesize()
         addresses, _ = resource.getrlimit(resource.RLIMIT_AS)
         if addresses != resource.RLIM_INFINITY and int(pages[0]) * page_bytes > addresses * _MEMORY_SHARE:
@@ -163,6 +164,6 @@ def _number(path: Path | None) -> int | None:
     if path is None:
         return None
     try:
-        return int(path.read_text())
+        return int(path.read_bytes())
     except (OSError, ValueError):
         return None

@@ -209,7 +209,7 @@ class CallMailbox:
             record.direction,
             record.from_,
             record.to,
-            record.status.value,
+            record.status,
             record.hangup_cause,
             f": {record.sip_reason}" if record.sip_reason else "",
             record.hangup_source,

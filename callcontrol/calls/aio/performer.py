@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.aio.tokens import new_id, unix_s, utc_now
 from callcontrol.calls.aio.agent import AGENT_EFFECTS, AgentPerformer
 from callcontrol.calls.aio.context import ActiveCall, CallContext, EffectPerformer
 from callcontrol.calls.aio.mailbox import CallLogger, CallMailbox
@@ -36,7 +36,7 @@ from callcontrol.calls.hangup_cause import (
 from callcontrol.calls.product import ProductPolicy
 from callcontrol.calls.recording import READY
 from callcontrol.calls.records.call_info import info_body, transcript_info
-from callcontrol.calls.records.journal import EntryKind, JournalEntry
+from callcontrol.calls.records.journal import EntryKind
 from callcontrol.calls.steps.send_message import SendChatMessage
 from callcontrol.calls.transcription import SENTENCE_EVENT
 from callcontrol.errors import (
@@ -150,8 +150,7 @@ class Performer:
         return [made] if made is not None else []
 
     def _note(self, kind: EntryKind, name: str, details: Mapping[str, Any]) -> None:
-        entry = JournalEntry(utc_now(), kind, name, details)
-        self._context.services.calls.journal.note(self._record.call_sid, entry)
+        self._context.services.calls.journal.note(self._record.call_sid, unix_s(), kind, name, details)
 
     @property
     def _is_told(self) -> bool:

@@ -8,8 +8,7 @@ It is kept in memory like the SIP trace, for recent calls only.
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 from callcontrol.calls.records.quality import LegHistory
@@ -35,7 +34,11 @@ class JournalEntry:
     at: datetime
     kind: EntryKind
     name: str
-    details: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, Any]
+
+
+_Noted = tuple[float, EntryKind, str, Mapping[str, Any]]
+"""An entry as it is kept: each call makes some, and few are looked at. The time is in seconds since 1970."""
 
 
 class CallJournal:
@@ -50,13 +53,15 @@ class CallJournal:
         self.watcher: Callable[[CallSid], None] | None = None
         self._max_calls = max_calls
         self._max_entries = max_entries
-        self._calls: OrderedDict[CallSid, list[JournalEntry]] = OrderedDict()
+        self._calls: OrderedDict[CallSid, list[_Noted]] = OrderedDict()
         self._dropped: dict[CallSid, int] = {}
         self._histories: dict[CallSid, Sequence[LegHistory]] = {}
         self._levels: dict[CallSid, dict[str, array[float]]] = {}
 
-    def note(self, call_sid: CallSid, entry: JournalEntry) -> None:
-        """Add an entry of a call."""
+    def note(
+        self, call_sid: CallSid, at_s: float, kind: EntryKind, name: str, details: Mapping[str, Any]
+    ) -> None:
+        """Add an entry of a call, at a time in seconds since 1970."""
         entries = self._calls.get(call_sid)
         if entries is None:
             entries = self._calls[call_sid] = []
@@ -66,7 +71,7 @@ class CallJournal:
                 self._histories.pop(oldest, None)
                 self._levels.pop(oldest, None)
         if len(entries) < self._max_entries:
-            entries.append(entry)
+            entries.append((at_s, kind, name, details))
         else:
             self._dropped[call_sid] = self._dropped.get(call_sid, 0) + 1
         if self.watcher is not None:
@@ -98,7 +103,10 @@ class CallJournal:
 
     def of(self, call_sid: CallSid) -> list[JournalEntry]:
         """Entries of a call in order; empty when they are no longer kept."""
-        return list(self._calls.get(call_sid, ()))
+        return [
+            JournalEntry(datetime.fromtimestamp(at_s, UTC), kind, name, details)
+            for at_s, kind, name, details in self._calls.get(call_sid, ())
+        ]
 
     def dropped(self, call_sid: CallSid) -> int:
         """Number of entries of a call that were beyond the limit."""

@@ -64,7 +64,7 @@ class CallMetrics:
     def note_end(self, record: CallRecord) -> None:
         """Count an ended call."""
         direction, answered_at = record.direction, record.answered_at
-        self.ended[direction, record.status.value] += 1
+        self.ended[direction, record.status] += 1
         self.causes[record.hangup_cause or "none", record.hangup_source or "none"] += 1
         rang_at = record.ringing_at or answered_at
         if direction == "outbound" and rang_at is not None:

@@ -26,19 +26,13 @@ _WIDTH: Final = 10
 
 def leg_quality(leg: str, remote: RemoteMedia | None, stats: StreamStats) -> LegQuality:
     """Return the quality of one leg, from the engine's measurements and the far end's reports."""
-    received = DirectionQuality(
-        _rounded(stats.mos_received),
-        _rounded(stats.jitter_ms) if stats.packets_in else None,
-        _loss_pct(stats.lost, stats.packets_in + stats.lost),
-    )
-    sent = DirectionQuality(
-        _rounded(stats.mos_sent),
-        _rounded(stats.sent_jitter_ms),
-        _loss_pct(stats.sent_lost, stats.packets_out),
-    )
+    jitter_ms = stats.jitter_ms if stats.packets_in else None
+    received = _direction(stats.mos_received, jitter_ms, stats.lost, stats.packets_in + stats.lost)
+    sent = _direction(stats.mos_sent, stats.sent_jitter_ms, stats.sent_lost, stats.packets_out)
     codec = remote.codec if remote is not None else None
     encrypted = remote is not None and remote.srtp_send is not None
-    return LegQuality(leg, codec, encrypted, _rounded(stats.rtt_ms), received, sent)
+    rtt_ms = None if stats.rtt_ms is None else round(stats.rtt_ms, 2)
+    return LegQuality(leg, codec, encrypted, rtt_ms, received, sent)
 
 
 def call_quality(legs: Mapping[LegId, LegQuality], first: LegId) -> Quality | None:
@@ -61,29 +55,32 @@ def call_quality(legs: Mapping[LegId, LegQuality], first: LegId) -> Quality | No
 
 def quality_fields(quality: Quality) -> dict[str, Any]:
     """Return a quality for JSON. ``dataclasses.asdict`` copies each value and takes ten times as long."""
-    shown = _fields(quality)
-    shown["legs"] = [
-        {**_fields(leg), "received": _fields(leg.received), "sent": _fields(leg.sent)} for leg in quality.legs
-    ]
-    return shown
+    legs = []
+    for leg in quality.legs:
+        shown = {"leg": leg.leg, "codec": leg.codec, "encrypted": leg.encrypted, "rtt_ms": leg.rtt_ms}
+        legs.append(
+            {**shown, "received": _direction_fields(leg.received), "sent": _direction_fields(leg.sent)}
+        )
+    return {
+        "mos": quality.mos,
+        "jitter_ms": quality.jitter_ms,
+        "packet_loss_pct": quality.packet_loss_pct,
+        "codec": quality.codec,
+        "encrypted": quality.encrypted,
+        "legs": legs,
+    }
 
 
-def _fields(part: Quality | LegQuality | DirectionQuality) -> dict[str, Any]:
-    names, values = _PARTS[type(part)]
-    return dict(zip(names, values(part), strict=True))
+def _direction_fields(part: DirectionQuality) -> dict[str, Any]:
+    return {"mos": part.mos, "jitter_ms": part.jitter_ms, "packet_loss_pct": part.packet_loss_pct}
 
 
-# One C call returns all fields of a part; each call has six parts.
-_PARTS: Final = {
-    part: (names, attrgetter(*names))
-    for part in (Quality, LegQuality, DirectionQuality)
-    for names in [tuple(field.name for field in fields(part))]
-}
+_STORED: Final = tuple(field.name for field in fields(Quality))
 
 
 def stored_quality(stored: Mapping[str, Any]) -> Quality:
     """Read a stored quality; records of earlier versions have no legs."""
-    values = {name: stored[name] for name in _PARTS[Quality][0] if name in stored}
+    values = {name: stored[name] for name in _STORED if name in stored}
     values["legs"] = [_stored_leg(leg) for leg in stored.get("legs", ())]
     return Quality(**values)
 
@@ -134,13 +131,9 @@ def _point(at_s: float, *figures: Any) -> QualityPoint:
     expected, lost, mos, jitter_ms, sent_expected, sent_lost, sent_mos, sent_jitter_ms, rtt_ms = figures
     return QualityPoint(
         datetime.fromtimestamp(at_s, UTC),
-        DirectionQuality(
-            _rounded(mos),
-            _rounded(jitter_ms) if expected > lost else None,
-            _loss_pct(lost, expected),
-        ),
-        DirectionQuality(_rounded(sent_mos), _rounded(sent_jitter_ms), _loss_pct(sent_lost, sent_expected)),
-        _rounded(rtt_ms),
+        _direction(mos, jitter_ms if expected > lost else None, lost, expected),
+        _direction(sent_mos, sent_jitter_ms, sent_lost, sent_expected),
+        None if rtt_ms is None else round(rtt_ms, 2),
     )
 
 
@@ -156,22 +149,22 @@ class QualityMetrics:
     def observe(self, leg: LegQuality) -> None:
         """Count an ended leg."""
         for direction in (leg.received, leg.sent):
-            _observe(self.loss_ratio, direction.packet_loss_pct, 100.0)
-            _observe(self.jitter_s, direction.jitter_ms, 1000.0)
-            _observe(self.mos, direction.mos)
-        _observe(self.rtt_s, leg.rtt_ms, 1000.0)
+            if direction.packet_loss_pct is not None:
+                self.loss_ratio.observe(direction.packet_loss_pct / 100.0)
+            if direction.jitter_ms is not None:
+                self.jitter_s.observe(direction.jitter_ms / 1000.0)
+            if direction.mos is not None:
+                self.mos.observe(direction.mos)
+        if leg.rtt_ms is not None:
+            self.rtt_s.observe(leg.rtt_ms / 1000.0)
 
 
-def _observe(histogram: Histogram, value: float | None, per_unit: float = 1.0) -> None:
-    if value is not None:
-        histogram.observe(value / per_unit)
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 2)
-
-
-def _loss_pct(lost: int | None, expected: int) -> float | None:
-    if lost is None or expected <= 0:
-        return None
-    return round(min(100.0 * max(lost, 0) / expected, 100.0), 2)
+def _direction(
+    mos: float | None, jitter_ms: float | None, lost: int | None, expected: int
+) -> DirectionQuality:
+    """Return the quality of a direction, rounded; without loss when there was nothing, or no report of it."""
+    return DirectionQuality(
+        None if mos is None else round(mos, 2),
+        None if jitter_ms is None else round(jitter_ms, 2),
+        None if lost is None or expected <= 0 else round(min(100.0 * max(lost, 0) / expected, 100.0), 2),
+    )

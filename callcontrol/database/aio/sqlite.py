@@ -42,6 +42,9 @@ _TOUCH: Final = """
     ON CONFLICT (node) DO UPDATE SET probed_at = probed_at + 1
 """
 
+# Else the driver looks for a way to adapt each None and drops an error; the rows of a call have some fifty.
+sqlite3.register_adapter(type(None), {None: None}.get)
+
 
 class Sqlite(Database):
     """
@@ -79,8 +82,8 @@ class Sqlite(Database):
         self._checkpoints = _Checkpoints(_engine(self._url, secrets), self._writing)
         self._slow_until = 0.0
         self._closed = False
-        self._path = path
-        self._identity = _identity(path)
+        self._path = str(path)  # Asked for at each transaction: as text it need not be formed again.
+        self._identity = _identity(self._path)
 
     async def _read(self, operation: Operation[T]) -> T:
         """Run a function that only reads, on a thread."""
@@ -224,8 +227,8 @@ class Sqlite(Database):
             _close(connection)
 
 
-def _identity(path: Path) -> tuple[int, int]:
-    found = path.stat()
+def _identity(path: str) -> tuple[int, int]:
+    found = os.stat(path)
     return found.st_dev, found.st_ino
 
 

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Literal, Protocol, TypeVar
@@ -292,12 +292,15 @@ class Writer:
         self._sources_due = False
         # In the order of their attachment.
         for source in [source for source in self._sources if source in self._changed]:
-            # A faulty source must not stop the writer, and with it every call.
-            with _logged("draining a source failed"):
+            try:
                 operation = source.drain()
-                self._changed.discard(source)
-                if operation is not None:
-                    batch.sources.append((source, operation))
+            except Exception:
+                # A faulty source must not stop the writer, and with it every call.
+                log.exception("draining a source failed")
+                continue
+            self._changed.discard(source)
+            if operation is not None:
+                batch.sources.append((source, operation))
         return batch
 
     async def _write(self, batch: _Batch) -> None:
@@ -347,8 +350,10 @@ class Writer:
         self._queue.extendleft(reversed(batch.requests))
         for source, _ in batch.sources:
             self._changed.add(source)
-            with _logged("restoring the state of a source failed"):
+            try:
                 source.restore()
+            except Exception:  # As above.
+                log.exception("restoring the state of a source failed")
         self._sources_due = self._sources_due or bool(batch.sources)
 
     def _written(self, batch: _Batch, outcomes: Sequence[Any]) -> None:
@@ -358,11 +363,13 @@ class Writer:
         for request, outcome in zip(batch.requests, outcomes, strict=False):
             self._settle(request, outcome)
         for (source, _), outcome in zip(batch.sources, outcomes[len(batch.requests) :], strict=True):
-            with _logged("a source failed to handle the result of its write"):
+            try:
                 if isinstance(outcome, Failed):
                     source.rejected(outcome.error)
                 else:
                     source.written(outcome)
+            except Exception:  # As above.
+                log.exception("a source failed to handle the result of its write")
         self._writing_sources = False
 
     async def _transact(self, operations: Sequence[Operation[Any]]) -> list[Any]:
@@ -467,14 +474,6 @@ class Writer:
         if self._lazy is not None:
             self._lazy.cancel()
             self._lazy = None
-
-
-@contextlib.contextmanager
-def _logged(what: str) -> Iterator[None]:
-    try:
-        yield
-    except Exception:
-        log.exception(what)
 
 
 def _nothing(_: Connection) -> None:

@@ -15,11 +15,10 @@ from functools import partial
 from typing import Final
 
 from callcontrol.aio.tasks import Worker
-from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.aio.tokens import new_id, unix_s, utc_now
 from callcontrol.calls.aio.runner import CallRunner
 from callcontrol.calls.aio.service import CallControl
 from callcontrol.calls.records.aio import CallStore
-from callcontrol.calls.records.journal import JournalEntry
 from callcontrol.database.aio.database import Database
 from callcontrol.database.aio.writer import Writer
 from callcontrol.errors import (
@@ -319,7 +318,7 @@ class CallListeners:
             "reason": listener.reason,
         }
         log.info("%s: %s", name, listener.listened_by, extra={"call_sid": listener.call_sid})
-        self._journal.note(listener.call_sid, JournalEntry(utc_now(), "event", name, details))
+        self._journal.note(listener.call_sid, unix_s(), "event", name, details)
 
 
 def _ignore(_: object) -> None:

@@ -17,7 +17,7 @@ from api.console.pcap import capture
 from api.console.waveform import Unreadable, read_waveform
 from callcontrol.calls.aio.sip_trace import TraceEntry
 from callcontrol.calls.events.commands import MuteRequested
-from callcontrol.calls.records.journal import CallJournal, JournalEntry
+from callcontrol.calls.records.journal import CallJournal
 from callcontrol.calls.records.quality import leg_history
 from callcontrol.database.tables.calls import calls
 from callcontrol.errors import NodeUnreachable
@@ -110,7 +110,7 @@ async def test_a_call_that_is_over_is_not_hung_up(person: Person) -> None:
 
 async def test_the_axis_has_the_journal_and_the_webhooks(person: Person, stage: ApiStage) -> None:
     at = MOMENT + timedelta(seconds=2)
-    stage.storage.calls.journal.note(CALL_SID, JournalEntry(at, "step", "play", {"url": "prompt:x"}))
+    stage.storage.calls.journal.note(CALL_SID, at.timestamp(), "step", "play", {"url": "prompt:x"})
     event = WebhookEvent("e", ACCOUNT, "call.answered", "https://a.example", b"{}", at, CALL_SID)
     stage.storage.calls.update(await stage.storage.calls.get(ACCOUNT, CALL_SID), events=[event])
     data = (await person.get(f"{PAGE}/timeline")).json()
@@ -153,7 +153,7 @@ async def test_the_axis_has_the_quality_of_each_direction(person: Person, stage:
         ("a", "received", [{"at_ms": 5000, "mos": 4.2, "jitter_ms": 1.5, "packet_loss_pct": 0.5}]),
         ("a", "sent", [{"at_ms": 5000, "mos": None, "jitter_ms": None, "packet_loss_pct": None}]),
     ]
-    journal.note(ENDED_SID, JournalEntry(MOMENT, "event", "call.completed"))
+    journal.note(ENDED_SID, MOMENT.timestamp(), "event", "call.completed", {})
     journal.keep_quality(ENDED_SID, histories)
     journal.note_level(ENDED_SID, "b", MOMENT.timestamp() + 2, -30.0, -40.0)
     ended = (await person.get(f"/console/calls/{ENDED_SID}/timeline")).json()
@@ -286,7 +286,7 @@ def test_the_journal_is_bounded() -> None:
     journal.watcher = told.append
     for call in ("a", "b", "c"):
         for _ in range(5):
-            journal.note(call, JournalEntry(MOMENT, "event", "call.dtmf"))
+            journal.note(call, MOMENT.timestamp(), "event", "call.dtmf", {})
     assert [len(journal.of(call)) for call in ("a", "b", "c")] == [0, 3, 3]
     assert [journal.dropped(call) for call in ("a", "b", "c")] == [0, 2, 2]
     assert len(told) == 15
@@ -294,7 +294,7 @@ def test_the_journal_is_bounded() -> None:
 
 async def test_details_of_any_type_are_exported(person: Person, stage: ApiStage) -> None:
     details: dict[str, Any] = {"a": MOMENT, "b": {"c": [b"x", 1]}, "d": None}
-    stage.storage.calls.journal.note(CALL_SID, JournalEntry(MOMENT, "event", "x", details))
+    stage.storage.calls.journal.note(CALL_SID, MOMENT.timestamp(), "event", "x", details)
     text = (await person.get(f"{PAGE}/call.json")).body.decode()
     assert json.loads(text)["journal"][0]["details"] == {"a": str(MOMENT), "b": {"c": ["b'x'", 1]}}
 

@@ -12,7 +12,6 @@ import pytest
 from api.console.elsewhere import Elsewhere
 from api.console.feed import Feed, Subscription
 from callcontrol.aio.tokens import new_id
-from callcontrol.calls.records.journal import JournalEntry
 from callcontrol.calls.records.store import calls
 from callcontrol.errors import ServiceUnavailable
 from callcontrol.models import CallStatus
@@ -94,7 +93,7 @@ async def test_an_entry_of_the_journal_changes_its_call(stage: ApiStage, feed: F
     stage.park(record=call())
     async with feed.subscribe(ACCOUNT, CALL_SID, None) as page:
         await page.next(5)
-        stage.storage.calls.journal.note(CALL_SID, JournalEntry(MOMENT, "step", "play"))
+        stage.storage.calls.journal.note(CALL_SID, MOMENT.timestamp(), "step", "play", {})
         assert events(await page.next(5))[0][2] == [CALL_SID]
 
 

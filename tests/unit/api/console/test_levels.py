@@ -12,7 +12,7 @@ from api.console import levels as levels_module
 from api.console.feed import Feed, Subscription
 from api.console.levels import Levels
 from callcontrol.aio.tokens import new_id
-from callcontrol.calls.records.journal import MAX_LEVELS, JournalEntry
+from callcontrol.calls.records.journal import MAX_LEVELS
 from media.types import StreamMeter
 from tests.support.api_facts import ACCOUNT, CALL_SID, ENDED_SID, MOMENT, OTHER_ACCOUNT, call
 from tests.support.api_stage import ApiStage, ParkedCall
@@ -78,7 +78,7 @@ async def test_the_page_of_a_call_is_told_its_levels_and_they_are_kept(
     parked.media.of = {0: meter(20), 1: meter(127), 2: meter(None)}
     journal = stage.storage.calls.journal
     for record in (parked.record, other.record):
-        journal.note(record.call_sid, JournalEntry(MOMENT, "event", "call.answered"))
+        journal.note(record.call_sid, MOMENT.timestamp(), "event", "call.answered", {})
     async with feed.subscribe(ACCOUNT, CALL_SID, None, levels=True) as page:
         assert await told(page) == {CALL_SID: [[0, 40, None, None], [1, 0, None, None], [2, 0, None, None]]}
         assert feed.levels.measured == 1

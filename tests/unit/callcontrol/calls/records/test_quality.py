@@ -13,6 +13,7 @@ from callcontrol.calls.records.quality import (
     call_quality,
     leg_history,
     leg_quality,
+    quality_fields,
     stored_quality,
 )
 from media.types import QualityInterval, RemoteMedia, SrtpKey, StreamStats
@@ -51,6 +52,17 @@ def test_what_was_not_measured_is_not_told() -> None:
     nothing = {"mos": None, "jitter_ms": None, "packet_loss_pct": None}
     assert asdict(leg.received) == asdict(leg.sent) == nothing
     assert leg.rtt_ms is None
+
+
+def test_a_quality_is_shown_with_all_its_fields() -> None:
+    legs = {
+        0: leg_quality("a", REMOTE, stats(packets_in=9, mos_sent=4.2)),
+        1: leg_quality("b", REMOTE, SILENT),
+    }
+    quality = call_quality(legs, 0)
+    assert quality is not None and len(quality.legs) == 2
+    assert quality_fields(quality) == asdict(quality)
+    assert stored_quality(quality_fields(quality)) == quality
 
 
 def test_a_leg_over_time_is_told_in_the_time_of_people() -> None:

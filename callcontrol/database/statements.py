@@ -7,6 +7,7 @@ Values are converted here and not by SQLAlchemy: timestamps, structured values a
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from operator import itemgetter
 from typing import Any, Final
 
@@ -181,6 +182,54 @@ class Given:
         return cls(sa.values(*named).data(data).cte("given"))
 
 
+class RowsStatement:
+    """
+    Statement of PostgreSQL over any number of rows at once, for one round trip, which returns rows.
+
+    It has two texts: of one row its values are bound, of more an array for each column. Their number is bound
+    as a limit, which PostgreSQL takes for one row when it plans for any values. So it keeps that plan, and
+    finds each row by its key also in a table that was small when it was planned.
+
+    Args:
+        columns: Columns whose values a row gives.
+        make: Makes the statement from a table of these columns.
+    """
+
+    def __init__(self, columns: Sequence[sa.Column[Any]], make: Callable[[sa.CTE], sa.Executable]) -> None:
+        self._columns = tuple(columns)
+        self._make = make
+
+    def all(self, connection: Connection, rows: Sequence[Values]) -> list[dict[str, Any]]:
+        """Execute for rows, at least one, and return every row of the result."""
+        if len(rows) == 1:
+            return self._one.all(connection, rows[0])
+        arrays: dict[str, Any] = {column.name: [row[column.name] for row in rows] for column in self._columns}
+        return self._many.all(connection, arrays | {"row_count": len(rows)})
+
+    # Made when they are used: a server on SQLite needs neither.
+
+    @cached_property
+    def _one(self) -> Statement:
+        return Statement(self._make(_one_row(self._columns)))
+
+    @cached_property
+    def _many(self) -> Statement:
+        return Statement(self._make(_rows_of_arrays(self._columns)))
+
+
+def _one_row(columns: Sequence[sa.Column[Any]]) -> sa.CTE:
+    return sa.select(*[sa.bindparam(each.name, type_=each.type).label(each.name) for each in columns]).cte(
+        "given"
+    )
+
+
+def _rows_of_arrays(columns: Sequence[sa.Column[Any]]) -> sa.CTE:
+    arrays = [sa.bindparam(column.name, type_=sa.ARRAY(column.type)) for column in columns]
+    named = [sa.column(column.name, column.type) for column in columns]
+    rows = sa.func.unnest(*arrays).table_valued(*named).render_derived()
+    return sa.select(rows).limit(sa.bindparam("row_count", type_=sa.BigInteger)).cte("given")
+
+
 def _cursor(connection: Connection) -> DBAPICursor:
     # The driver's own cursor: SQLite's directly, asyncpg's through SQLAlchemy's synchronous adapter.
     return connection.connection.cursor()
@@ -221,6 +270,16 @@ def update_columns(table: sa.Table, key: sa.Column[Any], names: Iterable[str]) -
         .where(key == sa.bindparam(f"_{key.name}"))
         .values({name: sa.bindparam(name) for name in names})
     )
+
+
+def update_rows(table: sa.Table, key: sa.Column[Any], names: Sequence[str]) -> RowsStatement:
+    """UPDATE of the named columns of rows by their keys, on PostgreSQL; returns the keys."""
+
+    def make(given: sa.CTE) -> sa.Executable:
+        values = {name: given.c[name] for name in names}
+        return sa.update(table).where(key == given.c[key.name]).values(values).returning(key)
+
+    return RowsStatement([key, *(table.c[name] for name in names)], make)
 
 
 # --- values ------------------------------------------------------------------------------------------------

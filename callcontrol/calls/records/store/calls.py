@@ -20,6 +20,7 @@ from callcontrol.database.statements import (
     to_moment_or_none,
     unpack,
     update_columns,
+    update_rows,
 )
 from callcontrol.database.tables.calls import calls
 from callcontrol.models import CallRecord, CallStatus, StreamInfo
@@ -41,10 +42,11 @@ _LATE: Final = dict.fromkeys(
 _NAMES: Final = tuple(column.name for column in calls.c)
 
 _INSERT: Final = insert_into(calls, ignore_conflict=True)
+_ACTIVE: Final = tuple(name for name in MUTABLE if name not in _LATE)
 _UPDATE: Final = update_columns(calls, calls.c.call_sid, MUTABLE)
-_UPDATE_ACTIVE: Final = update_columns(
-    calls, calls.c.call_sid, [name for name in MUTABLE if name not in _LATE]
-)
+_UPDATE_ACTIVE: Final = update_columns(calls, calls.c.call_sid, _ACTIVE)
+_UPDATE_AT_ONCE: Final = update_rows(calls, calls.c.call_sid, MUTABLE)
+_UPDATE_ACTIVE_AT_ONCE: Final = update_rows(calls, calls.c.call_sid, _ACTIVE)
 _BY_SID: Final = Statement(sa.select(calls).where(calls.c.call_sid == sa.bindparam("call_sid")))
 # Literal as in the index: SQLite uses a partial index only if the condition matches its text.
 _PENDING: Final = sa.text("recording_status IN ('in-progress', 'paused')")
@@ -166,11 +168,15 @@ def insert(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
 
 def update(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write the newest state of inserted calls, each as ``changes_of`` or ``row_of`` returns it."""
+    one_by_one, at_once = _UPDATE_ACTIVE, _UPDATE_ACTIVE_AT_ONCE
     if any("ended_at" in row for row in rows):
         # One statement for all, also for active calls.
-        _UPDATE.many(connection, [{**_LATE, **row} for row in rows])
+        one_by_one, at_once = _UPDATE, _UPDATE_AT_ONCE
+        rows = [{**_LATE, **row} for row in rows]
+    if len(rows) > 1 and connection.dialect.name == "postgresql":
+        at_once.all(connection, rows)
     else:
-        _UPDATE_ACTIVE.many(connection, rows)
+        one_by_one.many(connection, rows)
 
 
 def delete(connection: Connection, call_sid: str) -> None:

@@ -45,6 +45,7 @@ class Statement:
         self._clause = clause
         self._suffix = suffix
         self._compiled: dict[str, _Compiled] = {}
+        self._returned: Sequence[str] = ()
 
     def run(self, connection: Connection, values: Values) -> int:
         """Execute with one set of values and return the number of changed rows."""
@@ -65,38 +66,38 @@ class Statement:
         """Execute with one set of values and return every row."""
         cursor = self._execute(connection, values)
         found = cursor.fetchall()
-        names = [column[0] for column in cursor.description]
+        names = self._returned = self._returned or [column[0] for column in cursor.description]
         cursor.close()
-        return [dict(zip(names, row, strict=True)) for row in found]
+        return [dict(zip(names, row, strict=True)) for row in found] if found else []
 
     def many(self, connection: Connection, rows: Sequence[Values]) -> None:
         """Execute once for each set of values, in one call of the driver."""
         if not rows:
             return
-        text, in_order, constants = self._for(connection.dialect)
+        dialect = connection.dialect
+        text, in_order, constants = self._compiled.get(dialect.driver) or self._compile(dialect)
         if constants:
             rows = [{**constants, **row} for row in rows]
         cursor = _cursor(connection)
-        cursor.executemany(text, [in_order(row) for row in rows])
+        cursor.executemany(text, list(map(in_order, rows)))
         cursor.close()
 
     def _execute(self, connection: Connection, values: Values) -> DBAPICursor:
-        text, in_order, constants = self._for(connection.dialect)
+        dialect = connection.dialect
+        text, in_order, constants = self._compiled.get(dialect.driver) or self._compile(dialect)
         if constants:
             values = {**constants, **values}
         cursor = _cursor(connection)
         cursor.execute(text, in_order(values))
         return cursor
 
-    def _for(self, dialect: Dialect) -> _Compiled:
-        found = self._compiled.get(dialect.driver)
-        if found is None:
-            compiled = self._clause.compile(dialect=dialect)  # type: ignore[attr-defined]
-            assert isinstance(compiled, SQLCompiler)
-            constants = {name: value for name, value in compiled.params.items() if value is not None}
-            found = (compiled.string + self._suffix, _in_order(compiled.positiontup or ()), constants)
-            self._compiled[dialect.driver] = found
-        return found
+    def _compile(self, dialect: Dialect) -> _Compiled:
+        compiled = self._clause.compile(dialect=dialect)  # type: ignore[attr-defined]
+        assert isinstance(compiled, SQLCompiler)
+        constants = {name: value for name, value in compiled.params.items() if value is not None}
+        made = (compiled.string + self._suffix, _in_order(compiled.positiontup or ()), constants)
+        self._compiled[dialect.driver] = made
+        return made
 
 
 def _in_order(names: Sequence[str]) -> Callable[[Values], tuple[Any, ...]]:

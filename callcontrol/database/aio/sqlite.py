@@ -80,7 +80,9 @@ class Sqlite(Database):
         self._slow_until = 0.0
         self._closed = False
         self._path = path
-        self._identity = _identity(path)
+        self._address = os.fspath(path)
+        found = path.stat()
+        self._identity = found.st_dev, found.st_ino
 
     async def _read(self, operation: Operation[T]) -> T:
         """Run a function that only reads, on a thread."""
@@ -196,10 +198,10 @@ class Sqlite(Database):
             DatabaseMoved: The file at the database's path is not the one that was opened.
         """
         try:
-            identity = _identity(self._path)
+            found = os.stat(self._address)
         except OSError:
             raise DatabaseMoved(f"{self._path} is gone; put it back") from None
-        if identity != self._identity:
+        if (found.st_dev, found.st_ino) != self._identity:
             raise DatabaseMoved(f"{self._path} is another file than before; restart the server to use it")
 
     def _roll_back(self, connection: Connection, driver: sqlite3.Connection) -> None:
@@ -222,11 +224,6 @@ class Sqlite(Database):
         connection, self._connection = self._connection, None
         if connection is not None:
             _close(connection)
-
-
-def _identity(path: Path) -> tuple[int, int]:
-    found = path.stat()
-    return found.st_dev, found.st_ino
 
 
 def _engine(url: URL, secrets: Cipher | None, *, query_only: bool = False) -> Engine:

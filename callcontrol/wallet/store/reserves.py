@@ -108,6 +108,8 @@ def reserve_all(connection: Connection, calls: Sequence[Wanted]) -> list[DomainE
     The outcome is that of one ``reserve`` after the other: either a wallet covers all its calls at once, or
     each is asked for.
     """
+    if len(calls) == 1:
+        return [_reserve(connection, values(connection, calls[0]))]
     refusals: list[DomainError | None] = [None] * len(calls)
     groups: dict[tuple[str, int, bool], list[tuple[int, _Values]]] = {}
     for place, call in enumerate(calls):
@@ -192,7 +194,7 @@ def _settle_in_turn(connection: Connection, charges: Mapping[str, int], micros: 
             {
                 "account_sid": account_sid,
                 "charge_paise": sum(paid.values()),
-                "amount_paise": sum(call.held_paise for call in calls),
+                "amount_paise": sum([call.held_paise for call in calls]),
                 "now": micros,
                 "hour": micros // HOUR_MICROS,
             }
@@ -217,9 +219,9 @@ class _Ended(NamedTuple):
 
 def _capped(connection: Connection, account_sid: str, calls: Sequence[_Ended]) -> dict[str, int]:
     """Charges by call that the wallet can pay, one call after the other."""
-    if all(call.charge_paise <= call.held_paise for call in calls):
-        return {call.call_sid: call.charge_paise for call in calls}
-    paid: dict[str, int] = {}
+    paid = {call.call_sid: call.charge_paise for call in calls if call.charge_paise <= call.held_paise}
+    if len(paid) == len(calls):
+        return paid
     available_paise = available(connection, account_sid)
     for call in calls:
         most_paise = call.held_paise + available_paise
@@ -296,7 +298,7 @@ def _hold(connection: Connection, calls: Sequence[_Values], opening: int = 0) ->
 
 
 def _sum(calls: Sequence[_Values], opening: int = 0) -> _Values:
-    amount_paise = sum(wanted["amount_paise"] for wanted in calls)
+    amount_paise = sum([wanted["amount_paise"] for wanted in calls])
     return {**calls[-1], "amount_paise": amount_paise, "calls": len(calls), "opening": opening}
 
 

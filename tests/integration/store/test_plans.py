@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
+from functools import partial
 
 import pytest
 from sqlalchemy.engine import Connection
@@ -53,8 +54,6 @@ async def test_rows_are_found_by_their_keys_though_the_table_was_empty(
     # Inserts with limits and without, settlements, and updates of active calls and of those that end.
     assert len(work.over_rows) == 5
     for text in work.over_rows:
-        plan = await storage.database.read(
-            lambda connection, text=text: plan_for_any_values(connection, text)
-        )
+        plan = await storage.database.read(partial(plan_for_any_values, text=text))
         assert ("Index Scan using pk_calls" in plan) == ("UPDATE calls" in text)
         assert not any(f"Seq Scan on {table}" in plan for table in ("calls", "reserves", "wallets"))

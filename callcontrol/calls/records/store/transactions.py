@@ -71,17 +71,24 @@ class CallTransactions:
     def insert(self, connection: Connection, new: Sequence[NewCall]) -> list[int | DomainError]:
         """Write new calls with their reserves and events; returns the choice of trunk or refusal of each."""
         outcomes = _enter(connection, new)
-        accepted = [call for call, outcome in zip(new, outcomes, strict=True) if isinstance(outcome, int)]
-        rows = [call.row for call in accepted]
-        for product in {row["product"] for row in rows} & self._product_rows.keys():
-            self._product_rows[product].insert(connection, [row for row in rows if row["product"] == product])
-        events = [event for call in accepted for event in call.events]
+        accepted: list[NewCall] = []
+        events: list[PublishedEvent] = []
+        for call, outcome in zip(new, outcomes, strict=True):
+            if isinstance(outcome, int):
+                accepted.append(call)
+                events += call.events
+        if self._product_rows:
+            self._insert_product_rows(connection, [call.row for call in accepted])
         if events:
             self._outbox.publish(connection, events)
         for call in accepted:
             if call.claim is not None:
                 idempotency.note_effect(connection, call.claim, f"call:{call.row['call_sid']}")
         return outcomes
+
+    def _insert_product_rows(self, connection: Connection, rows: Sequence[Row]) -> None:
+        for product in {row["product"] for row in rows} & self._product_rows.keys():
+            self._product_rows[product].insert(connection, [row for row in rows if row["product"] == product])
 
     def insert_with(
         self, attachment: CallAttachment, new: NewCall, connection: Connection
@@ -171,9 +178,10 @@ class CallTransactions:
 
 def _enter(connection: Connection, new: Sequence[NewCall]) -> list[int | DomainError]:
     """Write new calls with their money and places; returns the choice of trunk or refusal of each."""
-    if not any(call.choices for call in new):
+    choices = [limits for call in new for limits in call.choices]
+    if not choices:
         return [refusal or 0 for refusal in _enter_paid(connection, new)]
-    book = trunks.places(connection, [limits for call in new for limits in call.choices])
+    book = trunks.places(connection, choices)
     outcomes: list[int | DomainError] = [0] * len(new)
     asking = list(range(len(new)))
     while asking:
@@ -194,20 +202,19 @@ def _enter(connection: Connection, new: Sequence[NewCall]) -> list[int | DomainE
 def _enter_paid(connection: Connection, new: Sequence[NewCall]) -> list[DomainError | None]:
     """Reserve the money of new calls and insert the records of those that have it; returns refusals."""
     # A reserve of zero is opened too: it makes the settlement happen only once.
-    wanted = [call.wanted for call in new]
     entered: set[str] = set()
     if new and connection.dialect.name == "postgresql":
-        entered = at_once.enter(connection, wanted, [call.row for call in new])
-    if len(entered) == len(new):
-        return [None] * len(new)
-    left = [place for place, call in enumerate(new) if call.row["call_sid"] not in entered]
-    refusals: list[DomainError | None] = [None] * len(new)
-    for place, refusal in zip(
-        left, reserves.reserve_all(connection, [wanted[place] for place in left]), strict=True
-    ):
-        refusals[place] = refusal
-    calls.insert(connection, [new[place].row for place in left if refusals[place] is None])
-    return refusals
+        entered = at_once.enter(connection, [call.wanted for call in new], [call.row for call in new])
+        if len(entered) == len(new):
+            return [None] * len(new)
+    left = [call for call in new if call.row["call_sid"] not in entered] if entered else new
+    refusals = reserves.reserve_all(connection, [call.wanted for call in left])
+    rows = [call.row for call, refusal in zip(left, refusals, strict=True) if refusal is None]
+    calls.insert(connection, rows)
+    if left is new:
+        return refusals
+    refused = {call.row["call_sid"]: refusal for call, refusal in zip(left, refusals, strict=True)}
+    return [refused.get(call.row["call_sid"]) for call in new]
 
 
 def _choose(

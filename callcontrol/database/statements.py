@@ -7,6 +7,7 @@ Values are converted here and not by SQLAlchemy: timestamps, structured values a
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from operator import itemgetter
 from typing import Any, Final
 
@@ -44,6 +45,7 @@ class Statement:
         self._clause = clause
         self._suffix = suffix
         self._compiled: dict[str, _Compiled] = {}
+        self._returned: Sequence[str] = ()
 
     def run(self, connection: Connection, values: Values) -> int:
         """Execute with one set of values and return the number of changed rows."""
@@ -64,38 +66,38 @@ class Statement:
         """Execute with one set of values and return every row."""
         cursor = self._execute(connection, values)
         found = cursor.fetchall()
-        names = [column[0] for column in cursor.description]
+        names = self._returned = self._returned or [column[0] for column in cursor.description]
         cursor.close()
-        return [dict(zip(names, row, strict=True)) for row in found]
+        return [dict(zip(names, row, strict=True)) for row in found] if found else []
 
     def many(self, connection: Connection, rows: Sequence[Values]) -> None:
         """Execute once for each set of values, in one call of the driver."""
         if not rows:
             return
-        text, in_order, constants = self._for(connection.dialect)
+        dialect = connection.dialect
+        text, in_order, constants = self._compiled.get(dialect.driver) or self._compile(dialect)
         if constants:
             rows = [{**constants, **row} for row in rows]
         cursor = _cursor(connection)
-        cursor.executemany(text, [in_order(row) for row in rows])
+        cursor.executemany(text, list(map(in_order, rows)))
         cursor.close()
 
     def _execute(self, connection: Connection, values: Values) -> DBAPICursor:
-        text, in_order, constants = self._for(connection.dialect)
+        dialect = connection.dialect
+        text, in_order, constants = self._compiled.get(dialect.driver) or self._compile(dialect)
         if constants:
             values = {**constants, **values}
         cursor = _cursor(connection)
         cursor.execute(text, in_order(values))
         return cursor
 
-    def _for(self, dialect: Dialect) -> _Compiled:
-        found = self._compiled.get(dialect.driver)
-        if found is None:
-            compiled = self._clause.compile(dialect=dialect)  # type: ignore[attr-defined]
-            assert isinstance(compiled, SQLCompiler)
-            constants = {name: value for name, value in compiled.params.items() if value is not None}
-            found = (compiled.string + self._suffix, _in_order(compiled.positiontup or ()), constants)
-            self._compiled[dialect.driver] = found
-        return found
+    def _compile(self, dialect: Dialect) -> _Compiled:
+        compiled = self._clause.compile(dialect=dialect)  # type: ignore[attr-defined]
+        assert isinstance(compiled, SQLCompiler)
+        constants = {name: value for name, value in compiled.params.items() if value is not None}
+        made = (compiled.string + self._suffix, _in_order(compiled.positiontup or ()), constants)
+        self._compiled[dialect.driver] = made
+        return made
 
 
 def _in_order(names: Sequence[str]) -> Callable[[Values], tuple[Any, ...]]:
@@ -181,6 +183,54 @@ class Given:
         return cls(sa.values(*named).data(data).cte("given"))
 
 
+class RowsStatement:
+    """
+    Statement of PostgreSQL over any number of rows at once, for one round trip, which returns rows.
+
+    It has two texts: of one row its values are bound, of more an array for each column. Their number is bound
+    as a limit, which PostgreSQL takes for one row when it plans for any values. So it keeps that plan, and
+    finds each row by its key also in a table that was small when it was planned.
+
+    Args:
+        columns: Columns whose values a row gives.
+        make: Makes the statement from a table of these columns.
+    """
+
+    def __init__(self, columns: Sequence[sa.Column[Any]], make: Callable[[sa.CTE], sa.Executable]) -> None:
+        self._columns = tuple(columns)
+        self._make = make
+
+    def all(self, connection: Connection, rows: Sequence[Values]) -> list[dict[str, Any]]:
+        """Execute for rows, at least one, and return every row of the result."""
+        if len(rows) == 1:
+            return self._one.all(connection, rows[0])
+        arrays: dict[str, Any] = {column.name: [row[column.name] for row in rows] for column in self._columns}
+        return self._many.all(connection, arrays | {"row_count": len(rows)})
+
+    # Made when they are used: a server on SQLite needs neither.
+
+    @cached_property
+    def _one(self) -> Statement:
+        return Statement(self._make(_one_row(self._columns)))
+
+    @cached_property
+    def _many(self) -> Statement:
+        return Statement(self._make(_rows_of_arrays(self._columns)))
+
+
+def _one_row(columns: Sequence[sa.Column[Any]]) -> sa.CTE:
+    return sa.select(*[sa.bindparam(each.name, type_=each.type).label(each.name) for each in columns]).cte(
+        "given"
+    )
+
+
+def _rows_of_arrays(columns: Sequence[sa.Column[Any]]) -> sa.CTE:
+    arrays = [sa.bindparam(column.name, type_=sa.ARRAY(column.type)) for column in columns]
+    named = [sa.column(column.name, column.type) for column in columns]
+    rows = sa.func.unnest(*arrays).table_valued(*named).render_derived()
+    return sa.select(rows).limit(sa.bindparam("row_count", type_=sa.BigInteger)).cte("given")
+
+
 def _cursor(connection: Connection) -> DBAPICursor:
     # The driver's own cursor: SQLite's directly, asyncpg's through SQLAlchemy's synchronous adapter.
     return connection.connection.cursor()
@@ -221,6 +271,16 @@ def update_columns(table: sa.Table, key: sa.Column[Any], names: Iterable[str]) -
         .where(key == sa.bindparam(f"_{key.name}"))
         .values({name: sa.bindparam(name) for name in names})
     )
+
+
+def update_rows(table: sa.Table, key: sa.Column[Any], names: Sequence[str]) -> RowsStatement:
+    """UPDATE of the named columns of rows by their keys, on PostgreSQL; returns the keys."""
+
+    def make(given: sa.CTE) -> sa.Executable:
+        values = {name: given.c[name] for name in names}
+        return sa.update(table).where(key == given.c[key.name]).values(values).returning(key)
+
+    return RowsStatement([key, *(table.c[name] for name in names)], make)
 
 
 # --- values ------------------------------------------------------------------------------------------------

@@ -27,6 +27,9 @@ STATEMENTS_ALONE = Counter(
 )
 """Statements of a call that rings, is answered and ends, each for longer than the writer waits for more."""
 
+STATEMENTS_ALONE_ON_POSTGRES = Counter({"UPDATE wallets": 1, "UPDATE calls": 3, "DELETE FROM reserves": 1})
+"""The same on PostgreSQL: of one that writes several tables, what comes first in it."""
+
 COMMITS_ALONE = 4
 
 _OF_CALLS = re.compile(r"\b(UPDATE|INSERT INTO|DELETE FROM)\s+(\w+)|^\s*(SELECT)\b")

@@ -157,10 +157,14 @@ class CallStore:
 
     def update(self, record: CallRecord, *, events: Sequence[PublishedEvent] = ()) -> None:
         """Queue the record's state for writing, with the events in the same transaction."""
-        self._held.records[record.call_sid] = record
-        self._held.events.extend(events)
-        urgency: Urgency = "soon" if events else "lazy"
-        self._writer.schedule_flush(self, "now" if len(self._held.records) >= _MANY else urgency)
+        records = self._held.records
+        is_first = not records
+        records[record.call_sid] = record
+        # Behind what is held a flush is scheduled already.
+        if events or is_first or len(records) >= _MANY:
+            self._held.events.extend(events)
+            urgency: Urgency = "soon" if events else "lazy"
+            self._writer.schedule_flush(self, "now" if len(records) >= _MANY else urgency)
         if self.watcher is not None:
             self.watcher(record)
 
@@ -290,7 +294,7 @@ class CallStore:
 
     def drain(self) -> Operation[dict[str, int]] | None:
         """Return the operation that writes all queued state; None without any."""
-        if not self._held:
+        if not self._held.records:
             return None
         taken, self._held = self._held, _Held()
         self._taken = taken
@@ -343,9 +347,6 @@ class _Held:
         self.records: dict[str, CallRecord] = {}
         self.charges: dict[str, int] = {}
         self.events: list[PublishedEvent] = []
-
-    def __bool__(self) -> bool:
-        return bool(self.records)
 
     def followed_by(self, newer: "_Held") -> "_Held":
         self.records.update(newer.records)

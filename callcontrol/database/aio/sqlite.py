@@ -82,8 +82,10 @@ class Sqlite(Database):
         self._checkpoints = _Checkpoints(_engine(self._url, secrets), self._writing)
         self._slow_until = 0.0
         self._closed = False
-        self._path = str(path)  # Asked for at each transaction: as text it need not be formed again.
-        self._identity = _identity(self._path)
+        self._path = path
+        self._address = os.fspath(path)
+        found = path.stat()
+        self._identity = found.st_dev, found.st_ino
 
     async def _read(self, operation: Operation[T]) -> T:
         """Run a function that only reads, on a thread."""
@@ -199,10 +201,10 @@ class Sqlite(Database):
             DatabaseMoved: The file at the database's path is not the one that was opened.
         """
         try:
-            identity = _identity(self._path)
+            found = os.stat(self._address)
         except OSError:
             raise DatabaseMoved(f"{self._path} is gone; put it back") from None
-        if identity != self._identity:
+        if (found.st_dev, found.st_ino) != self._identity:
             raise DatabaseMoved(f"{self._path} is another file than before; restart the server to use it")
 
     def _roll_back(self, connection: Connection, driver: sqlite3.Connection) -> None:
@@ -225,11 +227,6 @@ class Sqlite(Database):
         connection, self._connection = self._connection, None
         if connection is not None:
             _close(connection)
-
-
-def _identity(path: str) -> tuple[int, int]:
-    found = os.stat(path)
-    return found.st_dev, found.st_ino
 
 
 def _engine(url: URL, secrets: Cipher | None, *, query_only: bool = False) -> Engine:

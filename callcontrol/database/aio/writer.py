@@ -109,14 +109,9 @@ class _Batch:
     """Requests and source operations of one transaction."""
 
     requests: list[_Request]
-    sources: list[tuple[Source, Operation[Any]]]
-
-    def __bool__(self) -> bool:
-        return bool(self.requests or self.sources)
-
-    @property
-    def operations(self) -> list[Operation[Any]]:
-        return [request.operation for request in self.requests] + [operation for _, operation in self.sources]
+    sources: list[Source]
+    operations: list[Operation[Any]]
+    """Operations of the requests, then those of the sources."""
 
 
 class Writer:
@@ -156,6 +151,8 @@ class Writer:
     async def start(self) -> None:
         """Start writing."""
         self._task = asyncio.create_task(self._run(), name="database-writer")
+        if self._changed:
+            self._ask_sources()
 
     async def close(self) -> None:
         """Write all pending state, as far as the database accepts it, and stop."""
@@ -214,13 +211,14 @@ class Writer:
         if len(self._queue) >= self._settings.max_waiting and not continues:
             self.stats.refused += 1
             raise ServiceUnavailable("Too many requests are waiting for the database; try again shortly.")
-        request = _Request(operation, asyncio.get_running_loop().create_future(), undo)
-        assert request.future is not None
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        request = _Request(operation, future, undo)
         self._queue.append(request)
         self._wake.set()
+        late = loop.call_later(self._settings.timeout_s, _expire, future)
         try:
-            async with asyncio.timeout(self._settings.timeout_s):
-                outcome = await request.future
+            outcome = await future
         except TimeoutError:
             self._abandon(request)
             self.stats.refused += 1
@@ -228,6 +226,8 @@ class Writer:
         except asyncio.CancelledError:
             self._abandon(request)
             raise
+        finally:
+            late.cancel()
         if isinstance(outcome, DomainError):
             raise outcome
         return outcome  # type: ignore[no-any-return]
@@ -270,7 +270,7 @@ class Writer:
             self._wake.set()
             return True
         batch = self._assemble()
-        if batch:
+        if batch.operations:
             await self._write(batch)
         elif self._failing_since is not None:
             await self._probe()
@@ -279,11 +279,12 @@ class Writer:
         return True
 
     def _assemble(self) -> _Batch:
-        batch = _Batch([], [])
+        batch = _Batch([], [], [])
         while self._queue and len(batch.requests) < self._settings.max_batch:
             request = self._queue.popleft()
             if not request.withdrawn:
                 batch.requests.append(request)
+                batch.operations.append(request.operation)
         if self._queue:
             self._wake.set()
         # After a failure, a real write is a better test of the database than a probe.
@@ -291,16 +292,17 @@ class Writer:
             return batch
         self._sources_due = False
         # In the order of their attachment.
-        for source in [source for source in self._sources if source in self._changed]:
+        for source in self._sources:
+            if source not in self._changed:
+                continue
             try:
                 operation = source.drain()
-            except Exception:
-                # A faulty source must not stop the writer, and with it every call.
+                self._changed.discard(source)
+                if operation is not None:
+                    batch.sources.append(source)
+                    batch.operations.append(operation)
+            except Exception:  # A faulty source must not stop the writer, and with it every call.
                 log.exception("draining a source failed")
-                continue
-            self._changed.discard(source)
-            if operation is not None:
-                batch.sources.append((source, operation))
         return batch
 
     async def _write(self, batch: _Batch) -> None:
@@ -348,7 +350,7 @@ class Writer:
     def _put_back(self, batch: _Batch) -> None:
         self._writing_sources = False
         self._queue.extendleft(reversed(batch.requests))
-        for source, _ in batch.sources:
+        for source in batch.sources:
             self._changed.add(source)
             try:
                 source.restore()
@@ -357,12 +359,13 @@ class Writer:
         self._sources_due = self._sources_due or bool(batch.sources)
 
     def _written(self, batch: _Batch, outcomes: Sequence[Any]) -> None:
-        self._recovered()
+        if self._failing_since is not None or self._database.unwritable:
+            self._recovered()
         self.stats.transactions += 1
         self.stats.operations += len(outcomes)
         for request, outcome in zip(batch.requests, outcomes, strict=False):
             self._settle(request, outcome)
-        for (source, _), outcome in zip(batch.sources, outcomes[len(batch.requests) :], strict=True):
+        for source, outcome in zip(batch.sources, outcomes[len(batch.requests) :], strict=True):
             try:
                 if isinstance(outcome, Failed):
                     source.rejected(outcome.error)
@@ -437,11 +440,10 @@ class Writer:
         self._refuse_waiting()
 
     def _recovered(self) -> None:
-        if self._failing_since is not None or self._database.unwritable:
-            log.log(
-                logging.WARNING if self._database.unwritable else logging.INFO,
-                "the database accepts writes again",
-            )
+        log.log(
+            logging.WARNING if self._database.unwritable else logging.INFO,
+            "the database accepts writes again",
+        )
         self._failing_since = None
         self._database.unwritable = False
         self._retry_s = _FIRST_RETRY_S
@@ -474,6 +476,11 @@ class Writer:
         if self._lazy is not None:
             self._lazy.cancel()
             self._lazy = None
+
+
+def _expire(future: asyncio.Future[Any]) -> None:
+    if not future.done():
+        future.set_exception(TimeoutError())
 
 
 def _nothing(_: Connection) -> None:

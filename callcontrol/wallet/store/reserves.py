@@ -22,12 +22,11 @@ from callcontrol.database.statements import (
     insert_new,
     to_micros,
 )
-from callcontrol.database.tables.accounts import accounts
 from callcontrol.database.tables.wallet import ledger, reserves, wallets
 from callcontrol.errors import DomainError, InsufficientBalance, NotFound, SpendLimitReached
 from callcontrol.models import Reserve
 from callcontrol.wallet.money import HOUR_MICROS, end_of_hour
-from callcontrol.wallet.store import limits
+from callcontrol.wallet.store import at_once, clauses, limits
 from callcontrol.wallet.store.ledger import (
     AMOUNT,
     TAKE,
@@ -35,53 +34,9 @@ from callcontrol.wallet.store.ledger import (
     enter_charges,
     short_of,
     spend_limit,
-    taking,
 )
 
-_UNLIMITED_PAISE: Final = 2**62
-
 _CALL: Final = reserves.c.call_sid == sa.bindparam("call_sid")
-
-
-def _spent(given: Given) -> sa.ColumnElement[int]:
-    """Charges of calls in this clock hour. The clock of another process may be slightly ahead."""
-    return sa.case((wallets.c.spent_hour >= given.whole("hour"), wallets.c.spent_paise), else_=0)
-
-
-def _covered(given: Given) -> tuple[sa.ColumnElement[bool], ...]:
-    """Conditions of a wallet that covers an amount."""
-    amount = given.whole("amount_paise")
-    limit = (
-        sa.select(accounts.c.max_spend_paise_per_hour)
-        .where(accounts.c.account_sid == given.text("account_sid"))
-        .correlate(given.rows)
-        .scalar_subquery()
-    )
-    return (
-        wallets.c.account_sid == given.text("account_sid"),
-        wallets.c.balance_paise - wallets.c.reserved_paise >= amount,
-        # Reserved money may be spent in this hour, so it counts against the limit.
-        sa.func.coalesce(limit, _UNLIMITED_PAISE) >= _spent(given) + wallets.c.reserved_paise + amount,
-    )
-
-
-def _holding(given: Given) -> sa.Update:
-    held = wallets.c.reserved_paise + given.whole("amount_paise")
-    return (
-        sa.update(wallets).where(*_covered(given)).values(reserved_paise=held, updated_at=given.whole("now"))
-    )
-
-
-def _holding_within(given: Given) -> sa.Update:
-    return _holding(given).where(*limits.within(given)).values(paced_until=limits.paced(given))
-
-
-def _settling(given: Given) -> sa.Update:
-    hour = given.whole("hour")
-    return taking(given).values(
-        spent_paise=_spent(given) + given.whole("charge_paise"),
-        spent_hour=sa.case((wallets.c.spent_hour > hour, wallets.c.spent_hour), else_=hour),
-    )
 
 
 def _of_many(update: Callable[[Given], sa.Update], *numbers: str) -> SetStatement:
@@ -93,13 +48,13 @@ def _of_many(update: Callable[[Given], sa.Update], *numbers: str) -> SetStatemen
     )
 
 
-_HOLD: Final = Statement(_holding(Given()))
-_HOLD_EACH: Final = _of_many(_holding)
-_HOLD_WITHIN: Final = Statement(_holding_within(Given()))
-_HOLD_EACH_WITHIN: Final = _of_many(_holding_within, "calls", "opening")
-_PAYABLE: Final = Statement(sa.select(wallets.c.account_sid).where(*_covered(Given())))
-_SETTLE: Final = Statement(_settling(Given()))
-_SETTLE_EACH: Final = _of_many(_settling, "charge_paise")
+_HOLD: Final = Statement(clauses.holding(Given()))
+_HOLD_EACH: Final = _of_many(clauses.holding)
+_HOLD_WITHIN: Final = Statement(clauses.holding_within(Given()))
+_HOLD_EACH_WITHIN: Final = _of_many(clauses.holding_within, "calls", "opening")
+_PAYABLE: Final = Statement(sa.select(wallets.c.account_sid).where(*clauses.covered(Given())))
+_SETTLE: Final = Statement(clauses.settling(Given()))
+_SETTLE_EACH: Final = _of_many(clauses.settling, "charge_paise")
 _OPEN: Final = insert_into(reserves, ignore_conflict=True)
 _OPEN_ALL: Final = insert_new(reserves)
 # FOR UPDATE locks the row on databases with row locks (SQLite omits it: it has one writer anyway), so that
@@ -143,7 +98,7 @@ def reserve(
 
     An open reserve of the call stays unchanged.
     """
-    return _reserve(connection, _values(connection, Wanted(account_sid, call_sid, amount_paise, now)))
+    return _reserve(connection, values(connection, Wanted(account_sid, call_sid, amount_paise, now)))
 
 
 def reserve_all(connection: Connection, calls: Sequence[Wanted]) -> list[DomainError | None]:
@@ -153,10 +108,12 @@ def reserve_all(connection: Connection, calls: Sequence[Wanted]) -> list[DomainE
     The outcome is that of one ``reserve`` after the other: either a wallet covers all its calls at once, or
     each is asked for.
     """
+    if len(calls) == 1:
+        return [_reserve(connection, values(connection, calls[0]))]
     refusals: list[DomainError | None] = [None] * len(calls)
     groups: dict[tuple[str, int, bool], list[tuple[int, _Values]]] = {}
     for place, call in enumerate(calls):
-        wanted = _values(connection, call)
+        wanted = values(connection, call)
         group_of = (wanted["account_sid"], wanted["hour"], wanted["limited"])
         groups.setdefault(group_of, []).append((place, wanted))
     held: list[_Values] = []
@@ -209,6 +166,15 @@ def settle_all(connection: Connection, charges: Mapping[str, int], now: datetime
     a call is charged once: without an open reserve nothing is charged, and the call's earlier charge is
     returned.
     """
+    micros = to_micros(now)
+    if connection.dialect.name != "postgresql" or not charges:
+        return _settle_in_turn(connection, charges, micros)
+    charged = at_once.settle(connection, charges, micros)
+    left = {call_sid: paise for call_sid, paise in charges.items() if call_sid not in charged}
+    return charged if not left else charged | _settle_in_turn(connection, left, micros)
+
+
+def _settle_in_turn(connection: Connection, charges: Mapping[str, int], micros: int) -> dict[str, int]:
     closed = _CLOSE.all(connection, [{"call_sid": call_sid} for call_sid in charges])
     held = {row["call_sid"]: row for row in closed}
     charged: dict[str, int] = {}
@@ -220,7 +186,6 @@ def settle_all(connection: Connection, charges: Mapping[str, int], now: datetime
         else:
             ended = _Ended(call_sid, row["amount_paise"], charge_paise)
             by_account.setdefault(row["account_sid"], []).append(ended)
-    micros = to_micros(now)
     sums: list[_Values] = []
     entries: list[tuple[str, str, int]] = []
     for account_sid, calls in by_account.items():
@@ -229,7 +194,7 @@ def settle_all(connection: Connection, charges: Mapping[str, int], now: datetime
             {
                 "account_sid": account_sid,
                 "charge_paise": sum(paid.values()),
-                "amount_paise": sum(call.held_paise for call in calls),
+                "amount_paise": sum([call.held_paise for call in calls]),
                 "now": micros,
                 "hour": micros // HOUR_MICROS,
             }
@@ -254,9 +219,9 @@ class _Ended(NamedTuple):
 
 def _capped(connection: Connection, account_sid: str, calls: Sequence[_Ended]) -> dict[str, int]:
     """Charges by call that the wallet can pay, one call after the other."""
-    if all(call.charge_paise <= call.held_paise for call in calls):
-        return {call.call_sid: call.charge_paise for call in calls}
-    paid: dict[str, int] = {}
+    paid = {call.call_sid: call.charge_paise for call in calls if call.charge_paise <= call.held_paise}
+    if len(paid) == len(calls):
+        return paid
     available_paise = available(connection, account_sid)
     for call in calls:
         most_paise = call.held_paise + available_paise
@@ -270,7 +235,8 @@ def _charged_before(connection: Connection, call_sid: str) -> int:
     return 0 if entry is None else -int(entry["amount_paise"])
 
 
-def _values(connection: Connection, call: Wanted) -> _Values:
+def values(connection: Connection, call: Wanted) -> _Values:
+    """Values that statements take of a call."""
     micros = to_micros(call.now)
     return {
         "call_sid": call.call_sid,
@@ -289,7 +255,7 @@ def _reserve(connection: Connection, wanted: _Values) -> DomainError | None:
         open_reserve = _RESERVE.first(connection, {"call_sid": wanted["call_sid"]})
         return _refusal(connection, wanted) if open_reserve is None else None
     if _OPEN.run(connection, wanted) != 1:
-        _give_back(connection, wanted)
+        give_back(connection, wanted)
     return None
 
 
@@ -332,7 +298,7 @@ def _hold(connection: Connection, calls: Sequence[_Values], opening: int = 0) ->
 
 
 def _sum(calls: Sequence[_Values], opening: int = 0) -> _Values:
-    amount_paise = sum(wanted["amount_paise"] for wanted in calls)
+    amount_paise = sum([wanted["amount_paise"] for wanted in calls])
     return {**calls[-1], "amount_paise": amount_paise, "calls": len(calls), "opening": opening}
 
 
@@ -343,10 +309,11 @@ def _open_all(connection: Connection, held: Sequence[_Values]) -> None:
         if wanted["call_sid"] in opened:
             opened.remove(wanted["call_sid"])
         else:
-            _give_back(connection, wanted)
+            give_back(connection, wanted)
 
 
-def _give_back(connection: Connection, wanted: _Values) -> None:
+def give_back(connection: Connection, wanted: _Values) -> None:
+    """Give back what was held for a call that has a reserve."""
     if wanted["amount_paise"]:
         TAKE.run(connection, {**wanted, "charge_paise": 0})
 

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 
 import pytest
 
 from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.errors import InsufficientBalance
 from callcontrol.models import Account, CallRecord, CallStatus
-from tests.support.call_work import COMMITS_ALONE, STATEMENTS_ALONE, CallWork
+from tests.support.call_work import COMMITS_ALONE, STATEMENTS_ALONE, STATEMENTS_ALONE_ON_POSTGRES, CallWork
 from tests.support.domain import new_record
 from tests.support.phone import eventually
 
 AT_ONCE = 20
+
+
+def statements_alone(storage: Storage) -> Counter[str]:
+    """Statements of a call alone, and of any number at once."""
+    return STATEMENTS_ALONE if storage.database.shared is None else STATEMENTS_ALONE_ON_POSTGRES
 
 
 async def live(storage: Storage, calls: list[CallRecord], *, limited: bool = False) -> None:
@@ -39,7 +45,7 @@ async def test_calls_at_once_share_statements_and_commits(
     await storage.accounts.update(account.account_sid, {"max_cps": AT_ONCE})
     work = CallWork(storage, monkeypatch)
     await live(storage, [new_record(account.account_sid) for _ in range(count)], limited=limited)
-    assert work.statements == STATEMENTS_ALONE
+    assert work.statements == statements_alone(storage)
     assert work.commits == COMMITS_ALONE
     assert await storage.wallet.balance(account.account_sid) == 100_000 - 60 * count
 
@@ -51,7 +57,7 @@ async def test_calls_of_as_many_accounts_share_them_too(
     made = [await storage.accounts.create(f"A{n}", balance_paise=300) for n in range(AT_ONCE)]
     work = CallWork(storage, monkeypatch)
     await live(storage, [new_record(account.account_sid) for account, _ in made], limited=limited)
-    assert work.statements == STATEMENTS_ALONE
+    assert work.statements == statements_alone(storage)
     assert work.commits == COMMITS_ALONE
     for account, _ in made:
         wallet = await storage.wallet.wallet(account.account_sid)

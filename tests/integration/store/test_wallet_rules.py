@@ -9,7 +9,7 @@ import random
 from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import ClassVar, TypeVar
+from typing import ClassVar, TypeVar, cast
 
 import pytest
 import sqlalchemy as sa
@@ -20,8 +20,11 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.aio.tokens import new_id
 from callcontrol.bootstrap.aio.services import Storage, StorageSettings
+from callcontrol.calls.records.store import calls as records
+from callcontrol.calls.records.store.transactions import CallTransactions, EventOutbox, NewCall
 from callcontrol.clock import timestamp
 from callcontrol.database.aio.database import Database
+from callcontrol.database.statements import to_micros
 from callcontrol.database.tables.accounts import accounts
 from callcontrol.errors import (
     Conflict,
@@ -31,6 +34,7 @@ from callcontrol.errors import (
 )
 from callcontrol.wallet.money import end_of_hour, hour_of
 from callcontrol.wallet.store import ledger, reserves
+from tests.support.domain import new_record
 from tests.support.examples import examples
 from tests.support.secrets import SECRETS
 from tests.support.wallets import reserve, settle
@@ -41,6 +45,8 @@ NOW = datetime(2026, 8, 1, 9, 50, tzinfo=UTC)
 CALLS = st.sampled_from([f"call-{number}" for number in range(6)])
 AMOUNTS = st.integers(min_value=0, max_value=500)
 SOME_CALLS = st.lists(st.tuples(CALLS, AMOUNTS), max_size=6)
+INSERTING = CallTransactions({}, cast(EventOutbox, None))
+"""Inserts calls without products and events."""
 
 
 class _Lost(Exception):
@@ -117,6 +123,7 @@ class WalletMachine(RuleBasedStateMachine):
         self.references: dict[str, int] = {}
         """Amount of each reference: a payment in, or with a minus a payment out."""
         self.paid: set[str] = set()
+        self.recorded: set[str] = set()
 
     @property
     def available(self) -> int:
@@ -129,6 +136,11 @@ class WalletMachine(RuleBasedStateMachine):
     def call(self, name: str) -> str:
         """A call of this account; the identifiers of calls are those of the whole database."""
         return f"{self.account}-{name}"
+
+    def new_call(self, name: str, amount: int) -> NewCall:
+        row = records.row_of(new_record(self.account))
+        row |= {"call_sid": self.call(name), "created_at": to_micros(self.now)}
+        return NewCall(row, (), amount, self.now, None)
 
     def refused(self, refusal: object, more: int) -> bool:
         """Return True if holding more is refused, for the right reason."""
@@ -218,6 +230,24 @@ class WalletMachine(RuleBasedStateMachine):
                 self.held.setdefault(name, amount)
             elif not self.refused(refusal, amount):
                 self.held[name] = amount
+
+    @rule(calls=SOME_CALLS)
+    def insert_at_once(self, calls: list[tuple[str, int]]) -> None:
+        """As `reserve_at_once`, with the records: of all calls that are not refused, and of no other."""
+        calls = [(name, amount) for name, amount in calls if name not in self.charged]
+        new = [self.new_call(name, amount) for name, amount in calls]
+        outcomes = self.books.run(partial(INSERTING.insert, new=new))
+        for (name, amount), outcome in zip(calls, outcomes, strict=True):
+            if name in self.held or not amount:
+                assert outcome == 0
+                self.held.setdefault(name, amount)
+            elif not self.refused(outcome or None, amount):
+                self.held[name] = amount
+            if name in self.held:
+                self.recorded.add(self.call(name))
+        recorded = self.books.run(partial(records.by_sids, call_sids=[self.call(name) for name, _ in calls]))
+        found = {record.call_sid for record in recorded}
+        assert found == {self.call(name) for name, _ in calls} & self.recorded
 
     @rule(calls=SOME_CALLS)
     def settle_at_once(self, calls: list[tuple[str, int]]) -> None:

@@ -15,11 +15,11 @@ from callcontrol.database.statements import (
     pack,
     pack_exact,
     to_micros,
-    to_micros_or_none,
     to_moment,
     to_moment_or_none,
     unpack,
     update_columns,
+    update_rows,
 )
 from callcontrol.database.tables.calls import calls
 from callcontrol.models import CallRecord, CallStatus, StreamInfo
@@ -41,10 +41,11 @@ _LATE: Final = dict.fromkeys(
 _NAMES: Final = tuple(column.name for column in calls.c)
 
 _INSERT: Final = insert_into(calls, ignore_conflict=True)
+_ACTIVE: Final = tuple(name for name in MUTABLE if name not in _LATE)
 _UPDATE: Final = update_columns(calls, calls.c.call_sid, MUTABLE)
-_UPDATE_ACTIVE: Final = update_columns(
-    calls, calls.c.call_sid, [name for name in MUTABLE if name not in _LATE]
-)
+_UPDATE_ACTIVE: Final = update_columns(calls, calls.c.call_sid, _ACTIVE)
+_UPDATE_AT_ONCE: Final = update_rows(calls, calls.c.call_sid, MUTABLE)
+_UPDATE_ACTIVE_AT_ONCE: Final = update_rows(calls, calls.c.call_sid, _ACTIVE)
 _BY_SID: Final = Statement(sa.select(calls).where(calls.c.call_sid == sa.bindparam("call_sid")))
 # Literal as in the index: SQLite uses a partial index only if the condition matches its text.
 _PENDING: Final = sa.text("recording_status IN ('in-progress', 'paused')")
@@ -61,7 +62,7 @@ def row_of(record: CallRecord) -> dict[str, Any]:
         "to_number": clean(record.to),
         "outcome": record.status.value if record.status.ended else None,
         "created_at": to_micros(record.created_at),
-        "ended_at": to_micros_or_none(record.ended_at),
+        "ended_at": record.ended_at and to_micros(record.ended_at),
         "duration_sec": record.duration_sec,
         "bill_duration_sec": record.bill_duration_sec,
         "hangup_cause": record.hangup_cause,
@@ -74,7 +75,7 @@ def row_of(record: CallRecord) -> dict[str, Any]:
         "recording_path": record.recording_path,
         "recording_status": record.recording_status,
         "quality": pack(quality_fields(record.quality)) if record.quality else None,
-        "tag": clean(record.tag),
+        "tag": record.tag and clean(record.tag),
         "status_webhook_url": record.status_webhook_url,
         "status_webhook_events": ",".join(record.status_webhook_events) or None,
         "node": record.node,
@@ -100,10 +101,10 @@ def _active_row_of(record: CallRecord) -> dict[str, Any]:
         "phone_number_id": record.phone_number_id,
         "app_sid": record.app_sid,
         "stream": pack(asdict(record.stream)) if record.stream else None,
-        "ringing_at": to_micros_or_none(record.ringing_at),
-        "answered_at": to_micros_or_none(record.answered_at),
+        "ringing_at": record.ringing_at and to_micros(record.ringing_at),
+        "answered_at": record.answered_at and to_micros(record.answered_at),
         "sip_status": record.sip_status,
-        "sip_reason": clean(record.sip_reason),
+        "sip_reason": record.sip_reason and clean(record.sip_reason),
         "sip_call_id": clean(record.sip_call_id),
         "product": record.product,
         "details": pack(record.details) if record.details is not None else None,
@@ -166,11 +167,15 @@ def insert(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
 
 def update(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write the newest state of inserted calls, each as ``changes_of`` or ``row_of`` returns it."""
-    if any("ended_at" in row for row in rows):
+    one_by_one, at_once = _UPDATE_ACTIVE, _UPDATE_ACTIVE_AT_ONCE
+    if [row for row in rows if "ended_at" in row]:
         # One statement for all, also for active calls.
-        _UPDATE.many(connection, [{**_LATE, **row} for row in rows])
+        one_by_one, at_once = _UPDATE, _UPDATE_AT_ONCE
+        rows = [{**_LATE, **row} for row in rows]
+    if len(rows) > 1 and connection.dialect.name == "postgresql":
+        at_once.all(connection, rows)
     else:
-        _UPDATE_ACTIVE.many(connection, rows)
+        one_by_one.many(connection, rows)
 
 
 def delete(connection: Connection, call_sid: str) -> None:

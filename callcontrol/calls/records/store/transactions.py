@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from sqlalchemy.engine import Connection
 
 from callcontrol.calls.product import CallAttachment
-from callcontrol.calls.records.store import calls
+from callcontrol.calls.records.store import at_once, calls
 from callcontrol.calls.records.store.product_rows import ProductRows
 from callcontrol.database import idempotency
 from callcontrol.database.errors import is_transient
@@ -70,13 +70,15 @@ class CallTransactions:
 
     def insert(self, connection: Connection, new: Sequence[NewCall]) -> list[int | DomainError]:
         """Write new calls with their reserves and events; returns the choice of trunk or refusal of each."""
-        outcomes = self._hold(connection, new)
-        accepted = [call for call, outcome in zip(new, outcomes, strict=True) if isinstance(outcome, int)]
-        rows = [call.row for call in accepted]
-        calls.insert(connection, rows)
-        for product in {row["product"] for row in rows} & self._product_rows.keys():
-            self._product_rows[product].insert(connection, [row for row in rows if row["product"] == product])
-        events = [event for call in accepted for event in call.events]
+        outcomes = _enter(connection, new)
+        accepted: list[NewCall] = []
+        events: list[PublishedEvent] = []
+        for call, outcome in zip(new, outcomes, strict=True):
+            if isinstance(outcome, int):
+                accepted.append(call)
+                events += call.events
+        if self._product_rows:
+            self._insert_product_rows(connection, [call.row for call in accepted])
         if events:
             self._outbox.publish(connection, events)
         for call in accepted:
@@ -84,28 +86,9 @@ class CallTransactions:
                 idempotency.note_effect(connection, call.claim, f"call:{call.row['call_sid']}")
         return outcomes
 
-    def _hold(self, connection: Connection, new: Sequence[NewCall]) -> list[int | DomainError]:
-        """Hold money and places of calls; returns the choice of trunk or refusal of each."""
-        # A reserve of zero is opened too: it makes the settlement happen only once.
-        if not any(call.choices for call in new):
-            refusals = reserves.reserve_all(connection, [call.wanted for call in new])
-            return [refusal or 0 for refusal in refusals]
-        book = trunks.places(connection, [limits for call in new for limits in call.choices])
-        outcomes: list[int | DomainError] = [0] * len(new)
-        asking = list(range(len(new)))
-        while asking:
-            outcomes, full = _choose(book, new, asking, outcomes)
-            placed = [place for place in asking if place not in full]
-            refusals = reserves.reserve_all(connection, [new[place].wanted for place in placed])
-            freed = False
-            for place, refusal in zip(placed, refusals, strict=True):
-                if refusal is not None:
-                    outcomes[place] = refusal
-                    freed |= book.give_back(first_leg(new[place].row["call_sid"]))
-            # A call that the wallet does not cover leaves its place to one that found none.
-            asking = full if freed else []
-        trunks.write_places(connection, new[0].row["node"], book)
-        return outcomes
+    def _insert_product_rows(self, connection: Connection, rows: Sequence[Row]) -> None:
+        for product in {row["product"] for row in rows} & self._product_rows.keys():
+            self._product_rows[product].insert(connection, [row for row in rows if row["product"] == product])
 
     def insert_with(
         self, attachment: CallAttachment, new: NewCall, connection: Connection
@@ -191,6 +174,47 @@ class CallTransactions:
                     "a row cannot be written and is lost: %s", rows_lost or list(some_charges), exc_info=error
                 )
         return charged
+
+
+def _enter(connection: Connection, new: Sequence[NewCall]) -> list[int | DomainError]:
+    """Write new calls with their money and places; returns the choice of trunk or refusal of each."""
+    choices = [limits for call in new for limits in call.choices]
+    if not choices:
+        return [refusal or 0 for refusal in _enter_paid(connection, new)]
+    book = trunks.places(connection, choices)
+    outcomes: list[int | DomainError] = [0] * len(new)
+    asking = list(range(len(new)))
+    while asking:
+        outcomes, full = _choose(book, new, asking, outcomes)
+        placed = [place for place in asking if place not in full]
+        refusals = _enter_paid(connection, [new[place] for place in placed])
+        freed = False
+        for place, refusal in zip(placed, refusals, strict=True):
+            if refusal is not None:
+                outcomes[place] = refusal
+                freed |= book.give_back(first_leg(new[place].row["call_sid"]))
+        # A call that the wallet does not cover leaves its place to one that found none.
+        asking = full if freed else []
+    trunks.write_places(connection, new[0].row["node"], book)
+    return outcomes
+
+
+def _enter_paid(connection: Connection, new: Sequence[NewCall]) -> list[DomainError | None]:
+    """Reserve the money of new calls and insert the records of those that have it; returns refusals."""
+    # A reserve of zero is opened too: it makes the settlement happen only once.
+    entered: set[str] = set()
+    if new and connection.dialect.name == "postgresql":
+        entered = at_once.enter(connection, [call.wanted for call in new], [call.row for call in new])
+        if len(entered) == len(new):
+            return [None] * len(new)
+    left = [call for call in new if call.row["call_sid"] not in entered] if entered else new
+    refusals = reserves.reserve_all(connection, [call.wanted for call in left])
+    rows = [call.row for call, refusal in zip(left, refusals, strict=True) if refusal is None]
+    calls.insert(connection, rows)
+    if left is new:
+        return refusals
+    refused = {call.row["call_sid"]: refusal for call, refusal in zip(left, refusals, strict=True)}
+    return [refused.get(call.row["call_sid"]) for call in new]
 
 
 def _choose(

@@ -8,6 +8,7 @@ replacement characters, since only free text may hold it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -28,6 +29,8 @@ _MEDIA_LINES = frozenset("icbka")
 _SINGLE_SESSION_LINES = frozenset("vosiuczk")
 _SINGLE_MEDIA_LINES = frozenset("ik")
 _TOKEN_EXTRA = frozenset("!#$%&'*+-.^_`{|}~")
+# Nearly all; others are parsed field by field, or refused with the reason.
+_USUAL_ORIGIN = re.compile(r"([!-~]+) ([0-9]{1,32}) ([0-9]{1,32}) IN (IP[46]) ([!-~]{1,255})", re.ASCII)
 
 
 @dataclass(slots=True)
@@ -98,13 +101,7 @@ def parse_session_description(data: bytes) -> SessionDescription:
         media.append(_read_section(section, number))
         number += section.count("\n") + 1
     return SessionDescription(
-        origin=origin,
-        session_name=said.name,
-        connection=said.connection,
-        bandwidths=said.bandwidths,
-        times=said.times,
-        attributes=said.attributes,
-        media=tuple(media),
+        origin, said.name, said.connection, said.bandwidths, said.times, said.attributes, tuple(media)
     )
 
 
@@ -142,12 +139,9 @@ def _read_session(head: str) -> tuple[Origin, _Lines]:
         raise SdpError("description does not begin with v=", 1)
     origin, _, others = rest.partition("\n")
     if version == "v=0" and origin.startswith("o="):
-        section = _Section(True)
-        section.take("o", origin[2:], 2)
-        said = _read_lines(others, True, 3)
-    else:
-        section = _Section(True)
-        said = _taken(section, head, 1)
+        return _origin(origin[2:], 2), _read_lines(others, True, 3)
+    section = _Section(True)
+    said = _taken(section, head, 1)
     assert section.origin is not None
     return section.origin, said
 
@@ -155,18 +149,19 @@ def _read_session(head: str) -> tuple[Origin, _Lines]:
 def _read_section(text: str, number: int) -> MediaDescription:
     """Parse a section from after its `m=`; `number` is the number of that line."""
     line, _, rest = text.partition("\n")
-    kind, port, port_count, protocol, formats = _read_media(line, number)
-    said = _read_lines(rest, False, number + 1)
-    return MediaDescription(
-        kind=kind,
-        port=port,
-        protocol=protocol,
-        formats=formats,
-        connection=said.connection,
-        bandwidths=said.bandwidths,
-        attributes=said.attributes,
-        port_count=port_count,
-    )
+    parts = line.split(None, 2)
+    if len(parts) < 3:
+        raise SdpError("m= line without its four fields", number)
+    kind, port_text, form = parts
+    try:
+        protocol, formats = _form(kind, form)
+    except SdpError as error:
+        raise SdpError(error.reason, number) from None
+    port, slash, count = port_text.partition("/")
+    port_count = _digits(count, 65_535, "count of ports", number) if slash else 1
+    udp_port = _digits(port, 65_535, "port", number)
+    connection, bandwidths, attributes, _, _ = _read_lines(rest, False, number + 1)
+    return MediaDescription(kind, udp_port, protocol, formats, connection, bandwidths, attributes, port_count)
 
 
 def _read_lines(text: str, is_session: bool, number: int) -> _Lines:
@@ -207,18 +202,26 @@ def _read_version(section: _Section, value: str, number: int) -> None:
 
 
 def _read_origin(section: _Section, value: str, number: int) -> None:
-    # From the right, because some telephones put their display name, with spaces, first.
+    section.origin = _origin(value, number)
+
+
+def _origin(value: str, number: int) -> Origin:
+    """Parse the value of an `o=` line, from the right: some telephones put a name with spaces first."""
+    usual = _USUAL_ORIGIN.fullmatch(value)
+    if usual is not None:
+        username, session_id, version, address_type, address = usual.groups()
+        return Origin(int(session_id), int(version), address, address_type, username)
     parts = value.strip().rsplit(" ", 5)
     if len(parts) != 6:
         raise SdpError("o= line without its six fields", number)
     username, session_id, version, network, address_type, address = parts
     _check_network(network, address_type, address, number)
-    section.origin = Origin(
-        session_id=_digits(session_id, 10**32, "session id", number),
-        version=_digits(version, 10**32, "session version", number),
-        address=address,
-        address_type=address_type,
-        username=username.strip() or "-",
+    return Origin(
+        _digits(session_id, 10**32, "session id", number),
+        _digits(version, 10**32, "session version", number),
+        address,
+        address_type,
+        username.strip() or "-",
     )
 
 
@@ -272,20 +275,6 @@ def _read_attribute(section: _Section, value: str, number: int) -> None:
     section.attributes.append(Attribute(name, rest.strip() if colon else None))
     if len(section.attributes) > _MAX_ATTRIBUTES:
         raise SdpError(f"more than {_MAX_ATTRIBUTES} attributes in one section", number)
-
-
-def _read_media(value: str, number: int) -> tuple[str, int, int, str, tuple[str, ...]]:
-    parts = value.split(None, 2)
-    if len(parts) < 3:
-        raise SdpError("m= line without its four fields", number)
-    kind, port_text, rest = parts
-    try:
-        protocol, formats = _form(kind, rest)
-    except SdpError as error:
-        raise SdpError(error.reason, number) from None
-    port, slash, count = port_text.partition("/")
-    port_count = _digits(count, 65_535, "count of ports", number) if slash else 1
-    return kind, _digits(port, 65_535, "port", number), port_count, protocol, formats
 
 
 @lru_cache(maxsize=256)

@@ -9,7 +9,7 @@ from typing import Final
 from callcontrol.calls.aio.media.leg import LegMedia, MediaRefusal
 from callcontrol.ids import LegId
 from callcontrol.models import Carrier, Gateway
-from callcontrol.models.trunks import MediaEncryption, MediaPolicy, preferring
+from callcontrol.models.trunks import DtmfType, MediaEncryption, MediaPolicy, preferring
 from media.aio import RtpStream, make_srtp_keys, retire_srtp_key
 from media.capabilities import built_codecs, has_srtp
 from media.errors import InvalidMedia, PortsExhausted
@@ -34,8 +34,12 @@ _SRTP: Final[dict[MediaEncryption, SrtpUse]] = {"off": "off", "sdes": "optional"
 
 def media_policy(carrier: Carrier, gateway: Gateway) -> MediaPolicy:
     """Media policy of a carrier at one of its gateways."""
-    srtp = "required" if gateway.encrypts else _SRTP[carrier.srtp]
-    return MediaPolicy(carrier.codecs, carrier.dtmf_type, srtp, events=carrier.dtmf_type == "rfc2833")
+    return _policy(carrier.codecs, carrier.dtmf_type, "required" if gateway.encrypts else _SRTP[carrier.srtp])
+
+
+@lru_cache(maxsize=256)
+def _policy(codecs: tuple[str, ...], dtmf_type: DtmfType, srtp: SrtpUse) -> MediaPolicy:
+    return MediaPolicy(codecs, dtmf_type, srtp, events=dtmf_type == "rfc2833")
 
 
 class Descriptions:
@@ -107,9 +111,10 @@ class Descriptions:
         return media.ours.to_bytes()
 
     def _judge_anew(self, media: LegMedia, offer: SessionDescription) -> None:
-        if _codecs_in_company(media) == media.local.codecs:
+        local = _in_company(media)
+        if local.codecs == media.local.codecs:
             return
-        negotiated = answer_offer(offer, _in_company(media))
+        negotiated = answer_offer(offer, local)
         if media.remote is not None and negotiated.remote.codec != media.remote.codec:
             self._connect(media, offer, negotiated)
             media.ours = negotiated.answer
@@ -231,15 +236,11 @@ def _local(media: LegMedia) -> LocalMedia:
 
 def _in_company(media: LegMedia) -> LocalMedia:
     """Return our side of a leg, with the codec of its peer leg first."""
-    local, codecs = _local(media), _codecs_in_company(media)
-    return local if codecs == local.codecs else replace(local, codecs=codecs)
-
-
-def _codecs_in_company(media: LegMedia) -> tuple[str, ...]:
-    peer_leg = media.other or media.peer_leg
+    local, peer_leg = _local(media), media.other or media.peer_leg
     if peer_leg is None or peer_leg.remote is None:
-        return media.local.codecs
-    return preferring(media.local.codecs, peer_leg.remote.codec)
+        return local
+    codecs = preferring(local.codecs, peer_leg.remote.codec)
+    return local if codecs == local.codecs else replace(local, codecs=codecs)
 
 
 @lru_cache(maxsize=256)

@@ -8,7 +8,6 @@ replacement characters, since only free text may hold it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -29,8 +28,6 @@ _MEDIA_LINES = frozenset("icbka")
 _SINGLE_SESSION_LINES = frozenset("vosiuczk")
 _SINGLE_MEDIA_LINES = frozenset("ik")
 _TOKEN_EXTRA = frozenset("!#$%&'*+-.^_`{|}~")
-# Nearly all; others are parsed field by field, or refused with the reason.
-_USUAL_ORIGIN = re.compile(r"([!-~]+) ([0-9]{1,32}) ([0-9]{1,32}) IN (IP[46]) ([!-~]{1,255})", re.ASCII)
 
 
 @dataclass(slots=True)
@@ -95,11 +92,13 @@ def parse_session_description(data: bytes) -> SessionDescription:
     if len(sections) > _MAX_SECTIONS:
         raise SdpError("too many m= sections")
     origin, said = _read_session(head)
-    number = head.count("\n") + 2
-    media = []
-    for section in sections:
-        media.append(_read_section(section, number))
-        number += section.count("\n") + 1
+    media: list[MediaDescription] = []
+    try:
+        for section in sections:
+            media.append(_read_section(section))
+    except SdpError as error:
+        lines_before = sum(part.count("\n") + 1 for part in (head, *sections[: len(media)]))
+        raise SdpError(error.reason, lines_before + error.line) from None
     return SessionDescription(
         origin, said.name, said.connection, said.bandwidths, said.times, said.attributes, tuple(media)
     )
@@ -109,13 +108,13 @@ def _checked_text(data: bytes) -> str:
     """Return the text with LF line ends, after checks for blank and overlong lines."""
     if len(data) > _MAX_BYTES:
         raise SdpError(f"description of more than {_MAX_BYTES} bytes")
-    if b"\0" in data:
-        raise SdpError("description holds a NUL byte")
     # Blank lines at the end are common and harmless.
     text = data.decode("utf-8", "replace").replace("\r\n", "\n").rstrip("\n")
     if not text:
         raise SdpError("description is empty")
-    if text.count("\n") >= _MAX_LINES:
+    if "\0" in text:
+        raise SdpError("description holds a NUL byte")
+    if len(text) >= _MAX_LINES and text.count("\n") >= _MAX_LINES:
         raise SdpError(f"more than {_MAX_LINES} lines")
     if "\n\n" in text or "\r" in text or text[0] == "\n" or len(text) > _MAX_LINE_BYTES:
         _check_lines(text)
@@ -146,21 +145,20 @@ def _read_session(head: str) -> tuple[Origin, _Lines]:
     return section.origin, said
 
 
-def _read_section(text: str, number: int) -> MediaDescription:
-    """Parse a section from after its `m=`; `number` is the number of that line."""
+def _read_section(text: str) -> MediaDescription:
+    """Parse a section from after its `m=`, which is its line 1 in errors."""
     line, _, rest = text.partition("\n")
     parts = line.split(None, 2)
     if len(parts) < 3:
-        raise SdpError("m= line without its four fields", number)
-    kind, port_text, form = parts
-    try:
-        protocol, formats = _form(kind, form)
-    except SdpError as error:
-        raise SdpError(error.reason, number) from None
-    port, slash, count = port_text.partition("/")
-    port_count = _digits(count, 65_535, "count of ports", number) if slash else 1
-    udp_port = _digits(port, 65_535, "port", number)
-    connection, bandwidths, attributes, _, _ = _read_lines(rest, False, number + 1)
+        raise SdpError("m= line without its four fields", 1)
+    kind, port, form = parts
+    protocol, formats = _form(kind, form)
+    port_count = 1
+    if "/" in port:
+        port, _, count = port.partition("/")
+        port_count = _digits(count, 65_535, "count of ports", 1)
+    udp_port = _digits(port, 65_535, "port", 1)
+    connection, bandwidths, attributes, _, _ = _read_lines(rest, False, 2)
     return MediaDescription(kind, udp_port, protocol, formats, connection, bandwidths, attributes, port_count)
 
 
@@ -207,10 +205,6 @@ def _read_origin(section: _Section, value: str, number: int) -> None:
 
 def _origin(value: str, number: int) -> Origin:
     """Parse the value of an `o=` line, from the right: some telephones put a name with spaces first."""
-    usual = _USUAL_ORIGIN.fullmatch(value)
-    if usual is not None:
-        username, session_id, version, address_type, address = usual.groups()
-        return Origin(int(session_id), int(version), address, address_type, username)
     parts = value.strip().rsplit(" ", 5)
     if len(parts) != 6:
         raise SdpError("o= line without its six fields", number)
@@ -282,13 +276,13 @@ def _form(kind: str, text: str) -> tuple[str, tuple[str, ...]]:
     """Parse protocol and formats of an `m=` line, which are the same for nearly every call of a carrier."""
     protocol, *formats = text.split()
     if not formats:
-        raise SdpError("m= line without its four fields")
+        raise SdpError("m= line without its four fields", 1)
     if not _is_token(kind) or not all(map(_is_token, protocol.split("/"))):
-        raise SdpError("unreadable media type or protocol")
+        raise SdpError("unreadable media type or protocol", 1)
     if len(formats) > _MAX_FORMATS:
-        raise SdpError(f"more than {_MAX_FORMATS} formats")
+        raise SdpError(f"more than {_MAX_FORMATS} formats", 1)
     if not all(map(_is_format, formats)):
-        raise SdpError("unreadable format")
+        raise SdpError("unreadable format", 1)
     return protocol, tuple(formats)
 
 

@@ -111,10 +111,9 @@ class Descriptions:
         return media.ours.to_bytes()
 
     def _judge_anew(self, media: LegMedia, offer: SessionDescription) -> None:
-        local = _in_company(media)
-        if local.codecs == media.local.codecs:
+        if _codecs_in_company(media) == media.local.codecs:
             return
-        negotiated = answer_offer(offer, local)
+        negotiated = answer_offer(offer, _in_company(media))
         if media.remote is not None and negotiated.remote.codec != media.remote.codec:
             self._connect(media, offer, negotiated)
             media.ours = negotiated.answer
@@ -236,11 +235,15 @@ def _local(media: LegMedia) -> LocalMedia:
 
 def _in_company(media: LegMedia) -> LocalMedia:
     """Return our side of a leg, with the codec of its peer leg first."""
-    local, peer_leg = _local(media), media.other or media.peer_leg
-    if peer_leg is None or peer_leg.remote is None:
-        return local
-    codecs = preferring(local.codecs, peer_leg.remote.codec)
+    local, codecs = _local(media), _codecs_in_company(media)
     return local if codecs == local.codecs else replace(local, codecs=codecs)
+
+
+def _codecs_in_company(media: LegMedia) -> tuple[str, ...]:
+    peer_leg = media.other or media.peer_leg
+    if peer_leg is None or peer_leg.remote is None:
+        return media.local.codecs
+    return preferring(media.local.codecs, peer_leg.remote.codec)
 
 
 @lru_cache(maxsize=256)

@@ -6,7 +6,7 @@ Commands are queued and run in order. `Engine.drain` fetches events and frames.
 """
 
 from collections.abc import Sequence
-from typing import TypedDict
+from typing import Any, TypedDict
 
 def srtp_ready() -> bool:
     """Return True if the engine has SRTP; initialises the library on the first call."""
@@ -24,61 +24,40 @@ class EngineFigures(TypedDict):
     frames_dropped: int
     underruns: int
 
-class StreamFigures(TypedDict):
-    packets_in: int
-    bytes_in: int
-    packets_out: int
-    bytes_out: int
-    lost: int
-    duplicates: int
-    late: int
-    dropped_foreign: int
-    dropped_invalid: int
-    dropped_unwanted: int
-    dropped_unauthentic: int
-    send_errors: int
-    underruns: int
-    rtcp_in: int
-    jitter_ms: float
-    ssrc_in: int
-    ssrc_out: int
-    rtcp_out: int
-    suspects: int
-    ssrc_changes: int
-    collisions: int
-    rtt_ms: float | None
-    sent_lost: int | None
-    sent_jitter_ms: float | None
-    mos_received: float | None
-    mos_sent: float | None
-
-class IntervalFigures(TypedDict):
-    ended_monotonic_s: float
-    duration_ms: int
-    expected: int
-    lost: int
-    discarded: int
-    burst_packets: float
-    jitter_ms: float
-    mos_received: float | None
-    sent_expected: int
-    sent_lost: int
-    sent_jitter_ms: float | None
-    mos_sent: float | None
-    rtt_ms: float | None
-
 class MediaSettings:
     """
-    Negotiated SDP parameters of a stream; a negative payload type means none.
+    Negotiated SDP parameters of a stream.
 
-    Each setter raises ValueError, naming what is out of range or a codec the engine was built without.
+    Raises:
+        ValueError: A value is out of range, or the engine was built without the codec; it is named.
     """
 
-    ptime_ms: int
-    send: bool
-    receive: bool
+    def __init__(
+        self,
+        remote: tuple[str, int],
+        rtcp_remote: tuple[str, int] | None,
+        codec: str,
+        clock_hz: int,
+        payload_type: int,
+        receive_type: int | None,
+        ptime_ms: int,
+        send: bool,
+        receive: bool,
+        dtmf_send_type: int | None,
+        dtmf_receive_type: int | None,
+        dtmf_tones: bool,
+        noise_type: int | None,
+        encoding: tuple[int, bool, bool, int],
+        srtp_send: tuple[str, bytes] | None,
+        srtp_receive: tuple[str, bytes] | None,
+        /,
+    ) -> None:
+        """
+        Make settings; see `RemoteMedia` for what they mean.
 
-    def __init__(self) -> None: ...
+        `encoding` is the average bit rate in bits a second, FEC, DTX and the highest sampling rate of the far
+        end. Without `rtcp_remote`, RTCP shares the port of RTP (RFC 5761).
+        """
     @property
     def host(self) -> str: ...
     @property
@@ -86,17 +65,14 @@ class MediaSettings:
     @property
     def payload_type(self) -> int: ...
     @property
-    def dtmf_types(self) -> tuple[int, int]:
+    def dtmf_types(self) -> tuple[int | None, int | None]:
         """Payload types of the telephone events we send and receive."""
-    def set_remote(self, host: str, udp_port: int, /) -> None: ...
-    def set_rtcp_remote(self, host: str, udp_port: int, /) -> None:
-        """Send RTCP to this address; without it, RTCP shares the port of RTP (RFC 5761)."""
-    def set_codec(self, name: str, clock_hz: int, payload_type: int, receive_type: int, /) -> None: ...
-    def set_encoder(self, bitrate_bps: int, fec: bool, dtx: bool, max_playback_hz: int, /) -> None: ...
-    def set_dtmf(self, send_type: int, receive_type: int, tones: bool, /) -> None: ...
-    def set_noise(self, payload_type: int, /) -> None: ...
-    def set_srtp_send(self, suite: str, key: bytes, /) -> None: ...
-    def set_srtp_receive(self, suite: str, key: bytes, /) -> None: ...
+    @property
+    def ptime_ms(self) -> int: ...
+    @property
+    def send(self) -> bool: ...
+    @property
+    def receive(self) -> bool: ...
 
 def resample(pcm: bytes, from_hz: int, to_hz: int, /) -> bytes:
     """
@@ -378,11 +354,12 @@ class Stream:
         Raises:
             ValueError: They are the same.
         """
-    def stats(self) -> StreamFigures: ...
+    def stats(self) -> tuple[Any, ...]:
+        """Return the fields of `StreamStats`, in their order; the final ones after `close`."""
     def meter(self) -> tuple[int | None, int | None, int, int, int, int | None]:
         """Return both levels in dBov, packets in, lost, packets out, and sent ones that were lost."""
-    def intervals(self) -> list[IntervalFigures]:
-        """Return the quality of up to 36 intervals, the oldest first."""
+    def intervals(self) -> list[tuple[Any, ...]]:
+        """Return the fields of up to 36 `QualityInterval`, the oldest first."""
     def close(self) -> None: ...
 
 class Conference:
@@ -512,6 +489,12 @@ class Engine:
         kind, code, bytes), as in inbound.hpp.
         """
     def stats(self) -> EngineFigures: ...
+    def dropped(self) -> tuple[int, int, int, int, int, int]:
+        """
+        Return how many packets of all streams were dropped, of closed ones too.
+
+        They were foreign, invalid, unwanted, unauthentic, duplicates and late.
+        """
     def close(self) -> None:
         """Close all streams, complete all recordings and end the threads."""
 

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from media import _engine
-
+from typing import Final
 
 CODECS: Final = ("PCMU", "PCMA", "G722", "L16", "OPUS")
 """All codecs that an engine may have."""
@@ -22,16 +18,7 @@ def built_codecs() -> tuple[str, ...]:
         from media import _engine
     except ImportError:  # Administrative commands work beside a server that is installed elsewhere.
         return CODECS
-    settings = _engine.MediaSettings()
-    return tuple(codec for codec in CODECS if _takes(settings, codec))
-
-
-def _takes(settings: _engine.MediaSettings, codec: str) -> bool:
-    try:
-        settings.set_codec(codec, _CLOCK_RATES.get(codec, 8000), 96, 96)
-    except ValueError:
-        return False
-    return True
+    return tuple(codec for codec in CODECS if _engine.supports(codec, _CLOCK_RATES.get(codec, 8000)))
 
 
 @lru_cache(maxsize=1)

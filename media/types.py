@@ -37,8 +37,7 @@ class SrtpKey:
     key: bytes = field(repr=False)
 
 
-@frozen
-class OpusSettings:
+class OpusSettings(NamedTuple):
     """
     Opus preferences of the receiver (RFC 7587 6.1).
 

@@ -6,9 +6,7 @@ import asyncio
 import errno
 import logging
 import socket
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from operator import attrgetter, itemgetter
+from collections.abc import Callable
 from typing import Literal, Protocol, TypeVar, runtime_checkable
 
 from media import _engine
@@ -16,7 +14,7 @@ from media.aio.conference import Conference, ConferenceEvent
 from media.aio.recording import Recordings
 from media.aio.stream import RtpStream
 from media.errors import EngineClosed, InvalidMedia, PortsExhausted
-from media.types import EngineSettings, EngineStats, MediaEvent, StreamStats, TapEncoding
+from media.types import EngineSettings, EngineStats, MediaEvent, TapEncoding
 
 logger = logging.getLogger(__name__)
 _Event = TypeVar("_Event")
@@ -63,7 +61,6 @@ class MediaEngine:
         self._streams: dict[int, RtpStream] = {}
         self._frame_callbacks: dict[int, Callable[[bytes], None]] = {}
         self._message_callbacks: dict[int, Callable[[int, int, bytes], None]] = {}
-        self._drops = DropCounters()
         self.recordings = Recordings(self.next_id)
         self.conferences: dict[int, Conference] = {}
         """Open conferences, by id."""
@@ -174,8 +171,9 @@ class MediaEngine:
         return EngineStats(**self._native.stats())
 
     def dropped(self) -> dict[str, int]:
-        """Return the received packets that were dropped since the engine was created, by reason."""
-        return self._drops.total(stream.native.stats() for stream in self._streams.values())
+        """Return the received packets that were dropped since the start, by reason; none when not running."""
+        counts = self._native.dropped() if self._native is not None else (0,) * len(_DROPS)
+        return dict(zip(_DROPS, counts, strict=True))
 
     # For the streams.
 
@@ -231,10 +229,8 @@ class MediaEngine:
     def forget_stream(self, stream_id: int) -> None:
         """Drop pending events of a stream and remove it from its conference."""
         stream = self._streams.pop(stream_id, None)
-        if stream is not None:
-            if stream.conference is not None:
-                stream.conference.member_closed(stream)
-            self._drops.closed(stream.stats())
+        if stream is not None and stream.conference is not None:
+            stream.conference.member_closed(stream)
 
     def _drain(self) -> None:
         if self._native is not None:
@@ -289,42 +285,5 @@ def _call(callback: Callable[..., None], *event: object) -> None:
         logger.exception("a media event callback failed on %r", shown)
 
 
-class DropCounters:
-    """Packets of far ends that streams dropped, by reason, closed streams included."""
-
-    def __init__(self) -> None:
-        self._closed: Counter[str] = Counter()
-
-    def closed(self, stats: StreamStats) -> None:
-        """Add the counters of a closed stream."""
-        for reason, figure in zip(_DROPS, _drops_of_stats(stats), strict=True):
-            if figure:  # for most streams all are 0
-                self._closed[reason] += figure
-
-    def total(self, up: Iterable[Mapping[str, object]]) -> dict[str, int]:
-        """
-        Return all drops by reason, including those of the open streams.
-
-        The counters of open streams are read in the native engine's form: there may be thousands of streams,
-        and building ``StreamStats`` for each would block the loop for milliseconds.
-        """
-        totals = [self._closed[reason] for reason in _DROPS]
-        for figures in up:
-            drops = _drops_of_native(figures)
-            if any(drops):
-                totals = [total + drop for total, drop in zip(totals, drops, strict=True)]
-        return dict(zip(_DROPS, totals, strict=True))
-
-
-_DROPS = {
-    "foreign": "dropped_foreign",
-    "invalid": "dropped_invalid",
-    "unwanted": "dropped_unwanted",
-    "unauthentic": "dropped_unauthentic",
-    "duplicate": "duplicates",
-    "late": "late",
-}
-"""Each reason, and the counter of a stream for it."""
-
-_drops_of_stats = attrgetter(*_DROPS.values())
-_drops_of_native = itemgetter(*_DROPS.values())
+_DROPS = ("foreign", "invalid", "unwanted", "unauthentic", "duplicate", "late")
+"""Reasons for which packets are dropped, in the engine's order."""

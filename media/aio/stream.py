@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from media import _engine
@@ -64,6 +63,7 @@ class RtpStream:
         self._engine = engine
         self._closed = False
         self._final: StreamStats | None = None
+        self._playbacks: Playbacks | None = None
         self._tap: AgentTap | None = None
         self._recording: Recording | None = None
         self._texts: dict[int, str] = {}
@@ -80,10 +80,14 @@ class RtpStream:
         """Detectors on the received audio."""
         return Detection(self.native)
 
-    @cached_property
+    @property
     def playbacks(self) -> Playbacks:
         """Queue of playbacks, made at its first use."""
-        return Playbacks(self.native, self._engine.next_id)
+        if self._playbacks is None:
+            self._playbacks = Playbacks(self.native, self._engine.next_id)
+            if self._closed:
+                self._playbacks.abandon()
+        return self._playbacks
 
     @property
     def closed(self) -> bool:
@@ -328,7 +332,7 @@ class RtpStream:
         """Return the current metrics; the final ones after the stream was closed."""
         if self._final is not None:
             return self._final
-        figures = StreamStats(**self.native.stats())
+        figures = StreamStats(*self.native.stats())
         if self._closed:
             self._final = figures
         return figures
@@ -339,7 +343,8 @@ class RtpStream:
 
     def intervals(self) -> tuple[QualityInterval, ...]:
         """Return the quality of both directions in the last 36 intervals of about 5 s, the oldest first."""
-        return tuple([QualityInterval(**figures) for figures in self.native.intervals()])
+        found = self.native.intervals()
+        return tuple([QualityInterval(*figures) for figures in found]) if found else ()
 
     def close(self) -> None:
         """Stop everything and free the port. Idempotent."""
@@ -351,7 +356,8 @@ class RtpStream:
         for listener in self._listeners:
             listener.close()
         self._engine.forget_stream(self.native.id)
-        self.playbacks.abandon()
+        if self._playbacks is not None:
+            self._playbacks.abandon()
         self.native.close()
 
     # For the engine and the tap.
@@ -426,30 +432,23 @@ class RtpStream:
 
 
 def _settings_of(remote: RemoteMedia, address: str) -> _engine.MediaSettings:
-    settings = _engine.MediaSettings()
-    settings.set_remote(address, remote.port)
-    if remote.rtcp_port is not None:
-        settings.set_rtcp_remote(remote.rtcp_address or address, remote.rtcp_port)
-    settings.set_codec(
-        remote.codec, remote.clock_rate, remote.payload_type, _number(remote.receive_payload_type)
+    rtcp_port = remote.rtcp_port
+    send, receive = remote.srtp_send, remote.srtp_receive
+    return _engine.MediaSettings(
+        (address, remote.port),
+        None if rtcp_port is None else (remote.rtcp_address or address, rtcp_port),
+        remote.codec,
+        remote.clock_rate,
+        remote.payload_type,
+        remote.receive_payload_type,
+        remote.ptime_ms,
+        remote.direction in ("sendrecv", "sendonly"),
+        remote.direction in ("sendrecv", "recvonly"),
+        remote.dtmf_payload_type,
+        remote.dtmf_receive_payload_type,
+        remote.dtmf_tones,
+        remote.comfort_noise_payload_type,
+        remote.opus,
+        None if send is None else (send.suite, send.key),
+        None if receive is None else (receive.suite, receive.key),
     )
-    opus = remote.opus
-    settings.set_encoder(opus.bitrate_bps, opus.fec, opus.dtx, opus.max_playback_hz)
-    send_type = remote.dtmf_payload_type
-    receive_type = remote.dtmf_receive_payload_type
-    settings.set_dtmf(
-        _number(send_type), _number(send_type if receive_type is None else receive_type), remote.dtmf_tones
-    )
-    settings.set_noise(_number(remote.comfort_noise_payload_type))
-    if remote.srtp_send is not None:
-        settings.set_srtp_send(remote.srtp_send.suite, remote.srtp_send.key)
-    if remote.srtp_receive is not None:
-        settings.set_srtp_receive(remote.srtp_receive.suite, remote.srtp_receive.key)
-    settings.ptime_ms = remote.ptime_ms
-    settings.send = remote.direction in ("sendrecv", "sendonly")
-    settings.receive = remote.direction in ("sendrecv", "recvonly")
-    return settings
-
-
-def _number(payload_type: int | None) -> int:
-    return -1 if payload_type is None else payload_type

@@ -114,9 +114,6 @@ class Connection(NamedTuple):
         """Build the connection line of an IP address literal."""
         return cls(address, "IP6" if ":" in address else "IP4")
 
-    def __str__(self) -> str:
-        return f"IN {self.address_type} {self.address}{self.suffix}"
-
 
 @frozen
 class Origin:
@@ -127,9 +124,6 @@ class Origin:
     address: str
     address_type: str = "IP4"
     username: str = "-"
-
-    def __str__(self) -> str:
-        return f"{self.username} {self.session_id} {self.version} IN {self.address_type} {self.address}"
 
 
 @frozen
@@ -168,7 +162,7 @@ class MediaDescription:
     @property
     def direction(self) -> Direction | None:
         """Direction stated in this section; None leaves it to the session (RFC 8866 6.7)."""
-        return _direction(self.attributes)
+        return stated_direction(self.attributes)
 
     @property
     def ptime_ms(self) -> int | None:
@@ -229,14 +223,17 @@ class SessionDescription:
 
     def to_bytes(self) -> bytes:
         """Serialise the description in the order of RFC 8866 5, with CRLF line ends."""
-        lines = ["v=0", f"o={self.origin}", f"s={self.session_name or '-'}"]
-        if self.connection is not None:
-            lines.append(f"c={self.connection}")
-        _bandwidths(lines, self.bandwidths)
-        lines += [f"t={start} {stop}" for start, stop in self.times]
-        _attributes(lines, self.attributes)
+        by = self.origin
+        lines = [
+            "v=0",
+            f"o={by.username} {by.session_id} {by.version} IN {by.address_type} {by.address}",
+            f"s={self.session_name or '-'}",
+        ]
+        _write_section(lines, self, self.times)
         for media in self.media:
-            _media_lines(lines, media)
+            count = f"/{media.port_count}" if media.port_count != 1 else ""
+            lines.append(f"m={media.kind} {media.port}{count} {media.protocol} {' '.join(media.formats)}")
+            _write_section(lines, media)
         lines.append("")
         return "\r\n".join(lines).encode()
 
@@ -246,10 +243,11 @@ class SessionDescription:
 
     def direction_of(self, media: MediaDescription) -> Direction:
         """Return the direction of a section: its own, else the session's, else sendrecv."""
-        return media.direction or _direction(self.attributes) or "sendrecv"
+        return media.direction or stated_direction(self.attributes) or "sendrecv"
 
 
-def _direction(attributes: tuple[Attribute, ...]) -> Direction | None:
+def stated_direction(attributes: tuple[Attribute, ...]) -> Direction | None:
+    """Return the direction that a section's attributes state; None if they state none."""
     for attribute in attributes:
         if attribute.value is None and attribute.name in DIRECTIONS:
             return DIRECTIONS[attribute.name]
@@ -299,18 +297,16 @@ def _rtpmap(value: str) -> RtpMap | None:
     return RtpMap(number, parts[0], clock_rate, channels)
 
 
-def _media_lines(lines: list[str], media: MediaDescription) -> None:
-    count = f"/{media.port_count}" if media.port_count != 1 else ""
-    lines.append(f"m={media.kind} {media.port}{count} {media.protocol} {' '.join(media.formats)}")
-    if media.connection is not None:
-        lines.append(f"c={media.connection}")
-    _bandwidths(lines, media.bandwidths)
-    _attributes(lines, media.attributes)
-
-
-def _bandwidths(lines: list[str], bandwidths: tuple[tuple[str, int], ...]) -> None:
-    lines += [f"b={kind}:{value}" for kind, value in bandwidths]
-
-
-def _attributes(lines: list[str], attributes: tuple[Attribute, ...]) -> None:
-    lines += [f"a={name}" if value is None else f"a={name}:{value}" for name, value in attributes]
+def _write_section(
+    lines: list[str], section: SessionDescription | MediaDescription, times: tuple[tuple[int, int], ...] = ()
+) -> None:
+    """Write what follows the `s=` or `m=` line, in the order of RFC 8866 5; only a session has times."""
+    if section.connection is not None:
+        address, address_type, suffix = section.connection
+        lines.append(f"c=IN {address_type} {address}{suffix}")
+    for kind, value in section.bandwidths:
+        lines.append(f"b={kind}:{value}")
+    for start, stop in times:
+        lines.append(f"t={start} {stop}")
+    for name, text in section.attributes:
+        lines.append(f"a={name}" if text is None else f"a={name}:{text}")

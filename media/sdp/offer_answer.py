@@ -27,6 +27,7 @@ from media.sdp.formats import (
 )
 from media.sdp.local_media import LocalMedia, described, fmtp_of, offered_formats
 from media.sdp.model import (
+    DIRECTIONS,
     Attribute,
     Connection,
     MediaDescription,
@@ -42,7 +43,6 @@ from media.sdp.transport import (
     accepted_encryption,
     answered_encryption,
     answered_rtcp,
-    check_family,
     checked_address,
     effective_direction,
     intersect,
@@ -51,7 +51,7 @@ from media.sdp.transport import (
     packet_length,
     rtcp_of,
 )
-from media.types import Direction, OpusSettings, RemoteMedia, SrtpUse
+from media.types import Direction, OpusSettings, RemoteMedia
 from media.values import frozen
 
 
@@ -81,16 +81,26 @@ class Negotiated:
 
 
 class _Choice(NamedTuple):
-    """The chosen formats of their section, with their payload types, packet lengths, and use of one port."""
+    """
+    The chosen formats of a section, with its payload types.
+
+    Attributes:
+        ptime_ms: Length of the packets to send to the section's writer.
+        shares_port: True if RTCP may share the port of RTP.
+        direction: Direction that the section states.
+        receive_type, events_type: Payload types of audio and events that we receive, where they differ.
+    """
 
     codec: Codec
     payload_type: int
     opus: OpusSettings
     dtmf: tuple[int, str] | None = None
     noise: int | None = None
-    ptime_ms: int | None = None
-    maxptime_ms: int | None = None
+    ptime_ms: int = 20
     shares_port: bool = False
+    direction: Direction | None = None
+    receive_type: int | None = None
+    events_type: int | None = None
 
 
 @lru_cache(maxsize=256)
@@ -107,28 +117,24 @@ def _answered_formats(choice: _Choice, wanted: OpusSettings) -> tuple[Format, ..
     return tuple(formats)
 
 
-class _Forms(NamedTuple):
-    """
-    The formats of a section, without its address, port and keys.
+_Forms = tuple[tuple[str, ...], tuple[Attribute, ...]]
+"""
+The formats of a section and the attributes of `_FORM_NAMES`, without its address, port and keys.
 
-    They are the same for nearly every call of a carrier, so results derived from them are cached.
-    """
+They are the same for nearly every call of a carrier, so results derived from them are cached.
+"""
 
-    formats: tuple[str, ...]
-    attributes: tuple[Attribute, ...]
-
-    @classmethod
-    def of(cls, media: MediaDescription) -> _Forms:
-        """Extract the forms of an RTP section."""
-        return cls(media.formats, tuple([item for item in media.attributes if item.name in _FORM_NAMES]))
-
-    @property
-    def section(self) -> MediaDescription:
-        """A section with these forms."""
-        return MediaDescription("audio", 0, "RTP/AVP", self.formats, attributes=self.attributes)
+_FORM_NAMES: Final = frozenset({"rtpmap", "fmtp", "ptime", "maxptime", "rtcp-mux", *DIRECTIONS})
 
 
-_FORM_NAMES: Final = frozenset({"rtpmap", "fmtp", "ptime", "maxptime", "rtcp-mux"})
+def _forms(media: MediaDescription) -> _Forms:
+    """Extract the forms of an RTP section."""
+    return media.formats, tuple([item for item in media.attributes if item.name in _FORM_NAMES])
+
+
+def _section(forms: _Forms) -> MediaDescription:
+    """Return a section with these forms."""
+    return MediaDescription("audio", 0, "RTP/AVP", forms[0], attributes=forms[1])
 
 
 def make_offer(local: LocalMedia) -> SessionDescription:
@@ -153,31 +159,21 @@ def answer_offer(offer: SessionDescription, local: LocalMedia) -> Negotiated:
         NegotiationError: No audio section is usable; refuse the offer with its status.
     """
     index, chosen, (choice, numbers), encryption = _choose(offer, local)
-    ptime_ms = packet_length(choice.ptime_ms, choice.maxptime_ms, local.ptime_ms)
-    theirs = effective_direction(offer, chosen)
+    connection = chosen.connection or offer.connection
+    theirs = effective_direction(choice.direction, offer, connection)
     direction = intersect(local.direction, MIRRORED[theirs])
     shared = local.rtcp_mux and choice.shares_port
     rtcp = answered_rtcp(local.port, shared=shared)
     formats = _answered_formats(choice, local.opus)
-    media = _audio_section(local, formats, ptime_ms, direction, encryption, rtcp)
-    sections = tuple(
-        [
-            media if position == index else _refused_section(section)
-            for position, section in enumerate(offer.media)
-        ]
-    )
-    answer = _session(local, sections, offer.times)
-    remote = _remote(
-        offer, chosen, choice, ptime_ms=ptime_ms, direction=direction, encryption=encryption, shared=shared
-    )
-    check_family(remote.address, local.address)
-    return Negotiated(
-        remote,
-        answer,
-        held=theirs in ("sendonly", "inactive"),
-        numbers=numbers,
-        srtp=encryption.agreed,
-    )
+    media = _audio_section(local, formats, choice.ptime_ms, direction, encryption, rtcp)
+    sections = [
+        media if position == index else _refused_section(section)
+        for position, section in enumerate(offer.media)
+    ]
+    address = checked_address(connection, local.address)
+    remote = _remote(address, chosen, choice, direction, encryption, shared=shared)
+    answer = _session(local, tuple(sections), offer.times)
+    return Negotiated(remote, answer, theirs in ("sendonly", "inactive"), numbers, encryption.agreed)
 
 
 def accept_answer(offer: SessionDescription, answer: SessionDescription) -> Negotiated:
@@ -195,40 +191,30 @@ def accept_answer(offer: SessionDescription, answer: SessionDescription) -> Nego
     if theirs.port == 0:
         raise NegotiationError("The offered stream was refused", 304)
     encryption = accepted_encryption(ours, theirs)
-    accepted = _accepted(_Forms.of(ours), _Forms.of(theirs))
+    accepted = _accepted(_forms(ours), _forms(theirs))
     if accepted is None:
         raise NegotiationError("The answer has no offered codec")
     choice, offered, numbers = accepted
-    their_direction = effective_direction(answer, theirs)
-    remote = _remote(
-        answer,
-        theirs,
-        choice,
-        ptime_ms=packet_length(choice.ptime_ms, choice.maxptime_ms, offered.ptime_ms or 20),
-        direction=intersect(offer.direction_of(ours), MIRRORED[their_direction]),
-        encryption=encryption,
-        shared=offered.shares_port and choice.shares_port,
-        offered=offered,
-    )
-    connection = offer.connection_of(ours)
-    if connection is not None:
-        check_family(remote.address, connection.address)
-    return Negotiated(
-        remote,
-        None,
-        held=their_direction in ("sendonly", "inactive"),
-        numbers=numbers,
-        srtp=encryption.agreed,
-    )
+    connection = theirs.connection or answer.connection
+    their_direction = effective_direction(choice.direction, answer, connection)
+    direction = intersect(offered.direction or "sendrecv", MIRRORED[their_direction])
+    address = checked_address(connection, offer.origin.address)
+    shared = offered.shares_port and choice.shares_port
+    remote = _remote(address, theirs, choice, direction, encryption, shared=shared)
+    return Negotiated(remote, None, their_direction in ("sendonly", "inactive"), numbers, encryption.agreed)
 
 
 def _session(
     local: LocalMedia, media: tuple[MediaDescription, ...], times: tuple[tuple[int, int], ...] = ((0, 0),)
 ) -> SessionDescription:
     """Build our description of a session."""
-    connection = Connection.to(local.address)
+    connection = _connection_to(local.address)
     origin = Origin(local.session_id, local.version, local.address, connection.address_type)
-    return SessionDescription(origin=origin, connection=connection, times=times, media=media)
+    return SessionDescription(origin, "-", connection, (), times, (), media)
+
+
+_connection_to = lru_cache(maxsize=16)(Connection.to)
+"""The connection line of an address: ours are few."""
 
 
 def _audio_section(
@@ -242,11 +228,7 @@ def _audio_section(
     """Build our audio section; `rtcp` are the attributes of our RTCP port."""
     numbers, attributes = described(formats, ptime_ms, direction)
     return MediaDescription(
-        kind="audio",
-        port=local.port,
-        protocol=encryption.protocol,
-        formats=numbers,
-        attributes=(*attributes, *rtcp, *encryption.lines),
+        "audio", local.port, encryption.protocol, numbers, None, (), (*attributes, *rtcp, *encryption.lines)
     )
 
 
@@ -305,7 +287,7 @@ def _choose(
 ) -> tuple[int, MediaDescription, _Chosen, Encryption]:
     """Find the first usable audio section, its codec and keys; raises with the reason if there is none."""
     failure: NegotiationError | None = None
-    for index, media in _secure_first(offer.media, local.srtp):
+    for index, media in _secure_first(offer.media) if local.srtp != "off" else enumerate(offer.media):
         if media.kind != "audio" or media.port == 0:
             continue
         try:
@@ -313,35 +295,35 @@ def _choose(
         except NegotiationError as error:
             failure = error
             continue
-        found = _usable(_Forms.of(media), local.codecs, local.ours_first, local.dtmf, local.opus)
+        found = _usable(_forms(media), local.codecs, local.ours_first, local.dtmf, local.opus, local.ptime_ms)
         if found is not None:
             return index, media, found, encryption
         failure = NegotiationError(f"No common codec; supported are {', '.join(local.codecs)}")
     raise failure or NegotiationError("No audio stream is offered", 304)
 
 
-def _secure_first(sections: Iterable[MediaDescription], use: SrtpUse) -> list[tuple[int, MediaDescription]]:
-    """Return the sections with their indexes, those with keys first unless we do not encrypt."""
-    placed = list(enumerate(sections))
-    if use != "off":
-        placed.sort(key=lambda item: item[1].attribute("crypto") is None)
-    return placed
+def _secure_first(sections: Iterable[MediaDescription]) -> list[tuple[int, MediaDescription]]:
+    """Return the sections with their indexes, those with keys first."""
+    return sorted(enumerate(sections), key=lambda item: item[1].attribute("crypto") is None)
 
 
 @lru_cache(maxsize=256)
 def _usable(
-    forms: _Forms, names: tuple[str, ...], ours_first: bool, dtmf: bool, opus: OpusSettings
+    forms: _Forms, names: tuple[str, ...], ours_first: bool, dtmf: bool, opus: OpusSettings, ptime_ms: int
 ) -> _Chosen | None:
     """Return the chosen formats of an offered section, or None if it has none of our codecs."""
-    media = forms.section
+    media = _section(forms)
     common = common_codec(media, offered_codecs(names), ours_first=ours_first)
     if common is None:
         return None
-    choice = _chosen(media, common, opus)
+    choice = _chosen(media, common, opus, ptime_ms)
     return choice if dtmf else choice._replace(dtmf=None), merge_numbers((), media.codecs())
 
 
-def _chosen(media: MediaDescription, common: tuple[Codec, RtpMap], opus: OpusSettings) -> _Choice:
+def _chosen(
+    media: MediaDescription, common: tuple[Codec, RtpMap], opus: OpusSettings, ptime_ms: int
+) -> _Choice:
+    """Return the choice of a codec; packets of `ptime_ms` are sent unless the section wants others."""
     codec, entry = common
     noise = COMFORT_NOISE.get(codec.clock_rate)
     silence = find(media, noise) if noise is not None else None
@@ -351,74 +333,67 @@ def _chosen(media: MediaDescription, common: tuple[Codec, RtpMap], opus: OpusSet
         opus=read_opus(media.fmtp(entry.payload_type), opus) if codec.name == "OPUS" else OpusSettings(),
         dtmf=telephone_event(media, codec.clock_rate),
         noise=silence.payload_type if silence is not None else None,
-        ptime_ms=media.ptime_ms,
-        maxptime_ms=media.maxptime_ms,
+        ptime_ms=packet_length(media.ptime_ms, media.maxptime_ms, ptime_ms),
         shares_port=media.attribute("rtcp-mux") is not None,
+        direction=media.direction,
     )
 
 
 @lru_cache(maxsize=256)
 def _accepted(our_forms: _Forms, their_forms: _Forms) -> tuple[_Choice, _Choice, tuple[RtpMap, ...]] | None:
     """Return an answer's formats, with its payload types and with ours; None without an offered codec."""
-    ours, theirs = our_forms.section, their_forms.section
+    ours, theirs = _section(our_forms), _section(their_forms)
     offered = [codec for clocks in CODECS.values() for codec in clocks if find(ours, codec) is not None]
     common = common_codec(theirs, offered)
     entry = find(ours, common[0]) if common is not None else None
     if common is None or entry is None:
         return None
-    sent = _chosen(ours, (common[0], entry), OpusSettings())
-    choice = _chosen(theirs, common, sent.opus)
+    sent = _chosen(ours, (common[0], entry), OpusSettings(), 20)
+    choice = _chosen(theirs, common, sent.opus, ours.ptime_ms or 20)
     # Formats that were not offered are ignored.
     dtmf = choice.dtmf if sent.dtmf is not None else None
-    noise = choice.noise if sent.noise is not None else None
-    numbers = merge_numbers((), ours.codecs(), theirs.codecs())
-    return choice._replace(dtmf=dtmf, noise=noise), sent, numbers
-
-
-def _remote(
-    description: SessionDescription,
-    media: MediaDescription,
-    choice: _Choice,
-    *,
-    ptime_ms: int,
-    direction: Direction,
-    encryption: Encryption,
-    shared: bool,
-    offered: _Choice | None = None,
-) -> RemoteMedia:
-    """
-    Return the parameters for sending.
-
-    If the payload types that we ``offered`` differ from theirs, each side sends those that the other named
-    (RFC 3264 5.1).
-    """
-    address = checked_address(description.connection_of(media))
-    rtcp_port, rtcp_address = (None, None) if shared else rtcp_of(media, address)
-    events = choice.dtmf[0] if choice.dtmf else None
-    receive_type = events_type = None
-    if offered is not None:
-        receive_type = _other(offered.payload_type, choice.payload_type)
-        if events is not None and offered.dtmf is not None:
-            events_type = _other(offered.dtmf[0], events)
-    return RemoteMedia(
-        address=address,
-        port=media.port,
-        codec=choice.codec.name,
-        payload_type=choice.payload_type,
-        ptime_ms=ptime_ms,
-        dtmf_payload_type=events,
-        direction=direction,
-        dtmf_receive_payload_type=events_type,
-        receive_payload_type=receive_type,
-        clock_rate=choice.codec.clock_rate,
-        comfort_noise_payload_type=choice.noise,
-        rtcp_port=rtcp_port,
-        rtcp_address=rtcp_address,
-        opus=choice.opus,
-        srtp_send=encryption.send,
-        srtp_receive=encryption.receive,
+    # If the payload types differ, each side sends those that the other named (RFC 3264 5.1).
+    choice = choice._replace(
+        dtmf=dtmf,
+        noise=choice.noise if sent.noise is not None else None,
+        receive_type=_other(sent.payload_type, choice.payload_type),
+        events_type=_other(sent.dtmf[0], dtmf[0]) if sent.dtmf is not None and dtmf is not None else None,
     )
+    return choice, sent, merge_numbers((), ours.codecs(), theirs.codecs())
 
 
 def _other(ours: int, theirs: int) -> int | None:
     return ours if ours != theirs else None
+
+
+def _remote(
+    address: str,
+    media: MediaDescription,
+    choice: _Choice,
+    direction: Direction,
+    encryption: Encryption,
+    *,
+    shared: bool,
+) -> RemoteMedia:
+    """Return the parameters for sending to a section's writer."""
+    rtcp_port, rtcp_address = (None, None) if shared else rtcp_of(media, address)
+    # By position: a call makes two, and so many names cost as much as the rest of this function.
+    return RemoteMedia(
+        address,
+        media.port,
+        choice.codec.name,
+        choice.payload_type,
+        choice.ptime_ms,
+        choice.dtmf[0] if choice.dtmf else None,
+        direction,
+        choice.events_type,
+        choice.receive_type,
+        choice.codec.clock_rate,
+        False,  # Digits as tones are the trunk's decision.
+        choice.noise,
+        rtcp_port,
+        rtcp_address,
+        choice.opus,
+        encryption.send,
+        encryption.receive,
+    )

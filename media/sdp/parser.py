@@ -92,19 +92,15 @@ def parse_session_description(data: bytes) -> SessionDescription:
     if len(sections) > _MAX_SECTIONS:
         raise SdpError("too many m= sections")
     origin, said = _read_session(head)
-    number = head.count("\n") + 2
-    media = []
-    for section in sections:
-        media.append(_read_section(section, number))
-        number += section.count("\n") + 1
+    media: list[MediaDescription] = []
+    try:
+        for section in sections:
+            media.append(_read_section(section))
+    except SdpError as error:
+        lines_before = sum(part.count("\n") + 1 for part in (head, *sections[: len(media)]))
+        raise SdpError(error.reason, lines_before + error.line) from None
     return SessionDescription(
-        origin=origin,
-        session_name=said.name,
-        connection=said.connection,
-        bandwidths=said.bandwidths,
-        times=said.times,
-        attributes=said.attributes,
-        media=tuple(media),
+        origin, said.name, said.connection, said.bandwidths, said.times, said.attributes, tuple(media)
     )
 
 
@@ -112,13 +108,13 @@ def _checked_text(data: bytes) -> str:
     """Return the text with LF line ends, after checks for blank and overlong lines."""
     if len(data) > _MAX_BYTES:
         raise SdpError(f"description of more than {_MAX_BYTES} bytes")
-    if b"\0" in data:
-        raise SdpError("description holds a NUL byte")
     # Blank lines at the end are common and harmless.
     text = data.decode("utf-8", "replace").replace("\r\n", "\n").rstrip("\n")
     if not text:
         raise SdpError("description is empty")
-    if text.count("\n") >= _MAX_LINES:
+    if "\0" in text:
+        raise SdpError("description holds a NUL byte")
+    if len(text) >= _MAX_LINES and text.count("\n") >= _MAX_LINES:
         raise SdpError(f"more than {_MAX_LINES} lines")
     if "\n\n" in text or "\r" in text or text[0] == "\n" or len(text) > _MAX_LINE_BYTES:
         _check_lines(text)
@@ -142,31 +138,28 @@ def _read_session(head: str) -> tuple[Origin, _Lines]:
         raise SdpError("description does not begin with v=", 1)
     origin, _, others = rest.partition("\n")
     if version == "v=0" and origin.startswith("o="):
-        section = _Section(True)
-        section.take("o", origin[2:], 2)
-        said = _read_lines(others, True, 3)
-    else:
-        section = _Section(True)
-        said = _taken(section, head, 1)
+        return _origin(origin[2:], 2), _read_lines(others, True, 3)
+    section = _Section(True)
+    said = _taken(section, head, 1)
     assert section.origin is not None
     return section.origin, said
 
 
-def _read_section(text: str, number: int) -> MediaDescription:
-    """Parse a section from after its `m=`; `number` is the number of that line."""
+def _read_section(text: str) -> MediaDescription:
+    """Parse a section from after its `m=`, which is its line 1 in errors."""
     line, _, rest = text.partition("\n")
-    kind, port, port_count, protocol, formats = _read_media(line, number)
-    said = _read_lines(rest, False, number + 1)
-    return MediaDescription(
-        kind=kind,
-        port=port,
-        protocol=protocol,
-        formats=formats,
-        connection=said.connection,
-        bandwidths=said.bandwidths,
-        attributes=said.attributes,
-        port_count=port_count,
-    )
+    parts = line.split(None, 2)
+    if len(parts) < 3:
+        raise SdpError("m= line without its four fields", 1)
+    kind, port, form = parts
+    protocol, formats = _form(kind, form)
+    port_count = 1
+    if "/" in port:
+        port, _, count = port.partition("/")
+        port_count = _digits(count, 65_535, "count of ports", 1)
+    udp_port = _digits(port, 65_535, "port", 1)
+    connection, bandwidths, attributes, _, _ = _read_lines(rest, False, 2)
+    return MediaDescription(kind, udp_port, protocol, formats, connection, bandwidths, attributes, port_count)
 
 
 def _read_lines(text: str, is_session: bool, number: int) -> _Lines:
@@ -207,18 +200,22 @@ def _read_version(section: _Section, value: str, number: int) -> None:
 
 
 def _read_origin(section: _Section, value: str, number: int) -> None:
-    # From the right, because some telephones put their display name, with spaces, first.
+    section.origin = _origin(value, number)
+
+
+def _origin(value: str, number: int) -> Origin:
+    """Parse the value of an `o=` line, from the right: some telephones put a name with spaces first."""
     parts = value.strip().rsplit(" ", 5)
     if len(parts) != 6:
         raise SdpError("o= line without its six fields", number)
     username, session_id, version, network, address_type, address = parts
     _check_network(network, address_type, address, number)
-    section.origin = Origin(
-        session_id=_digits(session_id, 10**32, "session id", number),
-        version=_digits(version, 10**32, "session version", number),
-        address=address,
-        address_type=address_type,
-        username=username.strip() or "-",
+    return Origin(
+        _digits(session_id, 10**32, "session id", number),
+        _digits(version, 10**32, "session version", number),
+        address,
+        address_type,
+        username.strip() or "-",
     )
 
 
@@ -274,32 +271,18 @@ def _read_attribute(section: _Section, value: str, number: int) -> None:
         raise SdpError(f"more than {_MAX_ATTRIBUTES} attributes in one section", number)
 
 
-def _read_media(value: str, number: int) -> tuple[str, int, int, str, tuple[str, ...]]:
-    parts = value.split(None, 2)
-    if len(parts) < 3:
-        raise SdpError("m= line without its four fields", number)
-    kind, port_text, rest = parts
-    try:
-        protocol, formats = _form(kind, rest)
-    except SdpError as error:
-        raise SdpError(error.reason, number) from None
-    port, slash, count = port_text.partition("/")
-    port_count = _digits(count, 65_535, "count of ports", number) if slash else 1
-    return kind, _digits(port, 65_535, "port", number), port_count, protocol, formats
-
-
 @lru_cache(maxsize=256)
 def _form(kind: str, text: str) -> tuple[str, tuple[str, ...]]:
     """Parse protocol and formats of an `m=` line, which are the same for nearly every call of a carrier."""
     protocol, *formats = text.split()
     if not formats:
-        raise SdpError("m= line without its four fields")
+        raise SdpError("m= line without its four fields", 1)
     if not _is_token(kind) or not all(map(_is_token, protocol.split("/"))):
-        raise SdpError("unreadable media type or protocol")
+        raise SdpError("unreadable media type or protocol", 1)
     if len(formats) > _MAX_FORMATS:
-        raise SdpError(f"more than {_MAX_FORMATS} formats")
+        raise SdpError(f"more than {_MAX_FORMATS} formats", 1)
     if not all(map(_is_format, formats)):
-        raise SdpError("unreadable format")
+        raise SdpError("unreadable format", 1)
     return protocol, tuple(formats)
 
 

@@ -17,7 +17,14 @@ from functools import lru_cache
 from typing import Final
 
 from media.sdp.crypto import choose_crypto, match_crypto, offer_crypto
-from media.sdp.model import Attribute, Connection, MediaDescription, NegotiationError, SessionDescription
+from media.sdp.model import (
+    Attribute,
+    Connection,
+    MediaDescription,
+    NegotiationError,
+    SessionDescription,
+    stated_direction,
+)
 from media.types import Direction, SrtpKey, SrtpSuite, SrtpUse
 from media.values import frozen
 
@@ -49,15 +56,21 @@ def packet_length(wanted_ms: int | None, maximum_ms: int | None, default_ms: int
     return ptime_ms
 
 
-def effective_direction(description: SessionDescription, media: MediaDescription) -> Direction:
-    """Return the direction from the peer's view; address 0.0.0.0 or :: means hold (RFC 3264 8.4)."""
-    direction = description.direction_of(media)
-    connection = description.connection_of(media)
+def effective_direction(
+    stated: Direction | None, description: SessionDescription, connection: Connection | None
+) -> Direction:
+    """
+    Return the direction of a section from the peer's view: as the section states it, else the session.
+
+    Address 0.0.0.0 or :: means hold (RFC 3264 8.4).
+    """
+    direction = stated or stated_direction(description.attributes) or "sendrecv"
     if connection is not None and connection.address in ("0.0.0.0", "::"):
         return intersect(direction, "sendonly")
     return direction
 
 
+@lru_cache(maxsize=16)
 def intersect(left: Direction, right: Direction) -> Direction:
     """Return the direction that both permit."""
     sends = left in ("sendrecv", "sendonly") and right in ("sendrecv", "sendonly")
@@ -67,16 +80,20 @@ def intersect(left: Direction, right: Direction) -> Direction:
     return "recvonly" if receives else "inactive"
 
 
-def checked_address(connection: Connection | None) -> str:
+def checked_address(connection: Connection | None, ours: str | None = None) -> str:
     """
     Return the address literal to send to; the null address of a held stream is valid, nothing is sent to it.
 
     Raises:
-        NegotiationError: The address is missing, malformed or multicast.
+        NegotiationError: The address is missing, malformed or multicast, or our socket, which is bound to
+            `ours`, cannot send to its IP version.
     """
     if connection is None:
         raise NegotiationError("The stream has no connection address", 301)
-    return _checked_literal(connection.address, connection.address_type)
+    address = _checked_literal(connection.address, connection.address_type)
+    if ours is not None and (":" in address) != (":" in ours):
+        raise NegotiationError("The connection address is of the other IP version", 301)
+    return address
 
 
 @lru_cache(maxsize=4096)
@@ -94,18 +111,6 @@ def _checked_literal(literal: str, address_type: str) -> str:
     return str(address)
 
 
-def check_family(theirs: str, ours: str) -> None:
-    """
-    Refuse an address that our socket cannot send to.
-
-    Raises:
-        NegotiationError: The addresses are of different IP versions.
-    """
-    if (":" in theirs) != (":" in ours):
-        raise NegotiationError("The connection address is of the other IP version", 301)
-
-
-@lru_cache(maxsize=1024)
 def offered_rtcp(port: int, *, mux: bool) -> tuple[Attribute, ...]:
     """
     Offer to share the port, and name the RTCP port for a far end that does not agree.
@@ -170,23 +175,23 @@ class Encryption:
         protocol: Profile of our section.
         lines: Attributes of our section.
         send, receive: Keys; None for plain RTP.
+        agreed: Profile and suite for later offers; None for plain RTP.
     """
 
     protocol: str
     lines: tuple[Attribute, ...] = field(default=(), repr=False)
     send: SrtpKey | None = None
     receive: SrtpKey | None = None
+    agreed: AgreedSrtp | None = None
 
-    @property
-    def agreed(self) -> AgreedSrtp | None:
-        """Profile and suite for later offers; None for plain RTP."""
-        return None if self.send is None else AgreedSrtp(self.protocol, self.send.suite)
+
+_UNENCRYPTED: Final = {protocol: Encryption(protocol) for protocol in (*_PLAIN, *_SECURE)}
 
 
 def offered_encryption(use: SrtpUse, keys: Iterable[SrtpKey], agreed: AgreedSrtp | None) -> Encryption:
     """Return profile and keys of an offer; once SRTP is in use, only the agreed ones."""
     if use == "off":
-        return Encryption("RTP/AVP")
+        return _UNENCRYPTED["RTP/AVP"]
     if agreed is not None:
         chosen = [key for key in keys if key.suite == agreed.suite]
         protocol = agreed.protocol
@@ -210,16 +215,16 @@ def answered_encryption(media: MediaDescription, use: SrtpUse, keys: Iterable[Sr
     if use == "off":
         if secure:
             raise NegotiationError("Encrypted media is not accepted here, only RTP/AVP", _TRANSPORT)
-        return Encryption(media.protocol)
+        return _UNENCRYPTED[media.protocol]
     chosen = choose_crypto(media.values("crypto"), tuple(keys))
     if chosen is not None:
         line, theirs = chosen
-        return Encryption(media.protocol, (Attribute("crypto", str(line)),), line.key, theirs)
+        return _encrypted(media.protocol, (Attribute("crypto", str(line)),), line.key, theirs)
     if secure:
         raise NegotiationError("No SRTP key is offered that can be used", _ATTRIBUTE)
     if use == "required":
         raise NegotiationError("Encrypted media (RTP/SAVP) is required", _TRANSPORT)
-    return Encryption(media.protocol)
+    return _UNENCRYPTED[media.protocol]
 
 
 def accepted_encryption(ours: MediaDescription, theirs: MediaDescription) -> Encryption:
@@ -229,16 +234,21 @@ def accepted_encryption(ours: MediaDescription, theirs: MediaDescription) -> Enc
     Raises:
         NegotiationError: It has another profile, or keys that do not fit, or none where they are required.
     """
-    offered, answered = ours.values("crypto"), theirs.values("crypto")
+    offered = ours.values("crypto")
+    answered = theirs.values("crypto") if offered else ()
     possible = (*_PLAIN, *_SECURE) if offered else _PLAIN
     if theirs.protocol not in possible:
         raise NegotiationError("The answer has another transport protocol", _TRANSPORT)
     if not offered or not answered:
         if theirs.protocol in _SECURE or ours.protocol in _SECURE:
             raise NegotiationError("The answer has no SRTP key", _ATTRIBUTE)
-        return Encryption(ours.protocol)
+        return _UNENCRYPTED[ours.protocol]
     keys = match_crypto(offered, answered)
     if keys is None:
         # They would encrypt, and neither side could decrypt.
         raise NegotiationError("The SRTP key of the answer does not fit the offer", _ATTRIBUTE)
-    return Encryption(ours.protocol, (), *keys)
+    return _encrypted(ours.protocol, (), *keys)
+
+
+def _encrypted(protocol: str, lines: tuple[Attribute, ...], send: SrtpKey, receive: SrtpKey) -> Encryption:
+    return Encryption(protocol, lines, send, receive, AgreedSrtp(protocol, send.suite))

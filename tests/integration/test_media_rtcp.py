@@ -105,6 +105,14 @@ async def test_only_the_far_end_reports(bench: MediaBench) -> None:
         await until(lambda: stream.stats().dropped_foreign == 2)
         assert stream.stats().sent_lost is None
         assert stream.stats().rtcp_in == 0
+        assert bench.engine.dropped() == {
+            "foreign": 2,
+            "invalid": 0,
+            "unwanted": 0,
+            "unauthentic": 0,
+            "duplicate": 0,
+            "late": 0,
+        }
 
 
 async def test_reports_keep_a_held_call_alive(bench: MediaBench) -> None:

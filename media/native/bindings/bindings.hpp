@@ -28,9 +28,6 @@ std::unique_ptr<graph::Playback> make_playback(std::uint64_t id, const nanobind:
                                                std::uint32_t plays, std::int32_t gain,
                                                std::uint32_t position_every_ms);
 
-/// Put what RTCP tells into the figures of a stream.
-void add_quality(nanobind::dict& stats, const engine::StreamSnapshot& snapshot);
-
 /// The format of audio by its encoding, "l16", "mulaw" or "alaw"; throws std::invalid_argument for another,
 /// and for a rate other than 8000 and 16000.
 graph::AudioFormat format_of(const std::string& encoding, std::uint32_t rate_hz);

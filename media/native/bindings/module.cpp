@@ -76,6 +76,13 @@ nb::dict engine_stats(const Engine& engine) {
     return stats;
 }
 
+/// What was dropped, in the order of `media.aio.engine`'s reasons.
+nb::tuple engine_drops(const Engine& engine) {
+    const engine::EngineDrops drops = engine.drops();
+    return nb::make_tuple(drops.foreign, drops.invalid, drops.unwanted, drops.unauthentic, drops.duplicates,
+                          drops.late);
+}
+
 void connect_stream(StreamHandle& stream, const engine::MediaSettings& settings) {
     if (settings.remote.empty()) throw std::invalid_argument("no remote address was set");
     if (settings.ptime_ms < 10 || settings.ptime_ms > engine::max_packet_ms || settings.ptime_ms % 5 != 0) {
@@ -98,30 +105,6 @@ void send_digits(StreamHandle& stream, std::uint32_t token, const std::string& d
     text->duration_ms = duration_ms;
     text->gap_ms = gap_ms;
     stream.send_dtmf(std::move(text));
-}
-
-nb::dict stream_stats(const StreamHandle& stream) {
-    const engine::StreamSnapshot snapshot = stream.snapshot();
-    nb::dict stats;
-    stats["packets_in"] = snapshot.packets_in;
-    stats["bytes_in"] = snapshot.bytes_in;
-    stats["packets_out"] = snapshot.packets_out;
-    stats["bytes_out"] = snapshot.bytes_out;
-    stats["lost"] = snapshot.lost;
-    stats["duplicates"] = snapshot.duplicates;
-    stats["late"] = snapshot.late;
-    stats["dropped_foreign"] = snapshot.dropped_foreign;
-    stats["dropped_invalid"] = snapshot.dropped_invalid;
-    stats["dropped_unwanted"] = snapshot.dropped_unwanted;
-    stats["dropped_unauthentic"] = snapshot.dropped_unauthentic;
-    stats["send_errors"] = snapshot.send_errors;
-    stats["underruns"] = snapshot.underruns;
-    stats["rtcp_in"] = snapshot.rtcp_in;
-    stats["jitter_ms"] = snapshot.jitter_us / 1000.0;
-    trunkline::bindings::add_quality(stats, snapshot);
-    stats["ssrc_in"] = snapshot.ssrc_in;
-    stats["ssrc_out"] = snapshot.ssrc_out;
-    return stats;
 }
 
 std::size_t write_audio(TapHandle& tap, const nb::bytes& audio) {
@@ -205,7 +188,6 @@ NB_MODULE(_engine, module) {
              })
         .def("listen", &StreamHandle::listen)
         .def("monitor", &StreamHandle::monitor)
-        .def("stats", &stream_stats)
         .def("close", &StreamHandle::close);
     trunkline::bindings::bind_detection(module, stream);
     trunkline::bindings::bind_playback(stream);
@@ -222,6 +204,7 @@ NB_MODULE(_engine, module) {
         .def("next_id", &Engine::next_id)
         .def("drain", &drain_engine)
         .def("stats", &engine_stats)
+        .def("dropped", &engine_drops)
         .def("close", [](Engine& engine) {
             // With the lock: the collector may let go of a handle on any other thread.
             engine.shut();

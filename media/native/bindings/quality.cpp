@@ -21,32 +21,37 @@ nb::object score(std::uint16_t hundredths) {
     return when(hundredths != 0, hundredths / 100.0);
 }
 
-nb::dict interval_dict(const rtp::QualityInterval& interval) {
+/// The fields of `QualityInterval`, in their order.
+nb::tuple interval_fields(const rtp::QualityInterval& interval) {
     const bool reported = interval.sent_expected != 0;
-    nb::dict item;
-    item["ended_monotonic_s"] = static_cast<double>(interval.ended_ns) / 1e9;
-    item["duration_ms"] = interval.duration_ms;
-    item["expected"] = interval.expected;
-    item["lost"] = interval.lost;
-    item["discarded"] = interval.discarded;
-    item["burst_packets"] = interval.burst_hundredths / 100.0;
-    item["jitter_ms"] = interval.jitter_us / 1000.0;
-    item["mos_received"] = score(interval.mos_received);
-    item["sent_expected"] = interval.sent_expected;
-    item["sent_lost"] = interval.sent_lost;
-    item["sent_jitter_ms"] = when(reported, interval.sent_jitter_us / 1000.0);
-    item["mos_sent"] = score(interval.mos_sent);
-    item["rtt_ms"] =
-        when(interval.round_trip_us != rtp::QualityInterval::no_round_trip, interval.round_trip_us / 1000.0);
-    return item;
+    return nb::make_tuple(
+        static_cast<double>(interval.ended_ns) / 1e9, interval.duration_ms, interval.expected, interval.lost,
+        interval.discarded, interval.burst_hundredths / 100.0, interval.jitter_us / 1000.0,
+        score(interval.mos_received), interval.sent_expected, interval.sent_lost,
+        when(reported, interval.sent_jitter_us / 1000.0), score(interval.mos_sent),
+        when(interval.round_trip_us != rtp::QualityInterval::no_round_trip, interval.round_trip_us / 1000.0));
 }
 
 nb::list intervals(const engine::StreamHandle& stream) {
     nb::list items;
     for (const rtp::QualityInterval& interval : stream.intervals()) {
-        items.append(interval_dict(interval));
+        items.append(interval_fields(interval));
     }
     return items;
+}
+
+/// The fields of `StreamStats`, in their order.
+nb::tuple stats(const engine::StreamHandle& stream) {
+    const engine::StreamSnapshot now = stream.snapshot();
+    const bool reported = now.far_reports != 0;
+    return nb::make_tuple(
+        now.packets_in, now.bytes_in, now.packets_out, now.bytes_out, now.lost, now.duplicates, now.late,
+        now.dropped_foreign, now.dropped_invalid, now.dropped_unwanted, now.dropped_unauthentic,
+        now.send_errors, now.rtcp_in, now.jitter_us / 1000.0, now.ssrc_in, now.ssrc_out, now.rtcp_out,
+        now.suspects, now.ssrc_changes, now.collisions,
+        when(now.round_trips != 0, now.round_trip_us / 1000.0),
+        reported ? nb::cast(now.sent_lost) : nb::none(), when(reported, now.sent_jitter_us / 1000.0),
+        score(now.mos_received), score(now.mos_sent), now.underruns);
 }
 
 /// What is read often, of many streams: the levels, and the packets, of both directions.
@@ -63,21 +68,8 @@ nb::tuple meter(engine::StreamHandle& stream) {
 
 }  // namespace
 
-void add_quality(nb::dict& stats, const engine::StreamSnapshot& snapshot) {
-    const bool reported = snapshot.far_reports != 0;
-    stats["rtcp_out"] = snapshot.rtcp_out;
-    stats["suspects"] = snapshot.suspects;
-    stats["ssrc_changes"] = snapshot.ssrc_changes;
-    stats["collisions"] = snapshot.collisions;
-    stats["rtt_ms"] = when(snapshot.round_trips != 0, snapshot.round_trip_us / 1000.0);
-    stats["sent_lost"] = reported ? nb::cast(snapshot.sent_lost) : nb::none();
-    stats["sent_jitter_ms"] = when(reported, snapshot.sent_jitter_us / 1000.0);
-    stats["mos_received"] = score(snapshot.mos_received);
-    stats["mos_sent"] = score(snapshot.mos_sent);
-}
-
 void bind_quality(nb::class_<engine::StreamHandle>& stream) {
-    stream.def("intervals", &intervals).def("meter", &meter);
+    stream.def("stats", &stats).def("intervals", &intervals).def("meter", &meter);
 }
 
 }  // namespace trunkline::bindings

@@ -1,11 +1,15 @@
-// MediaSettings: what SDP agreed, field by field, checked as it is set.
+// MediaSettings: what SDP agreed, checked as it is made.
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 
 #include <algorithm>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <tuple>
+#include <utility>
 
 #include "bindings.hpp"
 #include "trunkline/engine/stream.hpp"
@@ -18,7 +22,11 @@ namespace {
 
 using engine::MediaSettings;
 
-io::Address address_of(const std::string& host, std::uint16_t udp_port) {
+/// Where packets go: an IP literal and a port.
+using Destination = std::tuple<std::string, std::uint16_t>;
+
+io::Address address_of(const Destination& destination) {
+    const auto& [host, udp_port] = destination;
     const auto address = io::Address::parse(host, udp_port);
     if (!address) throw std::invalid_argument("the remote address must be an IP literal");
     return *address;
@@ -29,17 +37,23 @@ std::uint8_t payload_type_of(int payload_type) {
     return static_cast<std::uint8_t>(payload_type);
 }
 
-/// A negative payload type stands for none.
-std::optional<std::uint8_t> optional_type(int payload_type) {
-    if (payload_type < 0) return std::nullopt;
-    return payload_type_of(payload_type);
+/// A payload type, or none.
+using Type = std::optional<int>;
+
+std::optional<std::uint8_t> optional_type(Type payload_type) {
+    if (!payload_type) return std::nullopt;
+    return payload_type_of(*payload_type);
 }
 
-int number_of(const std::optional<std::uint8_t>& payload_type) {
-    return payload_type ? *payload_type : -1;
-}
+/// Bit rate, FEC, DTX and highest sampling rate of the far end.
+using Encoding = std::tuple<std::uint32_t, bool, bool, std::uint32_t>;
 
-engine::SrtpKey srtp_key_of(const std::string& suite, const nb::bytes& key) {
+/// Suite, and key with salt.
+using Key = std::optional<std::tuple<std::string, nb::bytes>>;
+
+std::optional<engine::SrtpKey> srtp_key_of(const Key& given) {
+    if (!given) return std::nullopt;
+    const auto& [suite, key] = *given;
     engine::SrtpKey made;
     std::size_t size_bytes = 30;
     if (suite == "AES_CM_128_HMAC_SHA1_80") {
@@ -60,15 +74,38 @@ engine::SrtpKey srtp_key_of(const std::string& suite, const nb::bytes& key) {
     return made;
 }
 
-void set_codec(MediaSettings& settings, const std::string& name, std::uint32_t clock_hz, int payload_type,
-               int receive_type) {
+codec::Format format_of(const std::string& name, std::uint32_t clock_hz) {
     const codec::Format format{codec_of(name), clock_hz};
     if (!codec::supported(format)) {
         throw std::invalid_argument("the engine has no " + name + "/" + std::to_string(clock_hz));
     }
-    settings.format = format;
+    return format;
+}
+
+/// See media/_engine.pyi for the order.
+void make_settings(MediaSettings* place, const Destination& remote,
+                   const std::optional<Destination>& rtcp_remote, const std::string& codec,
+                   std::uint32_t clock_hz, int payload_type, Type receive_type, std::uint32_t ptime_ms,
+                   bool send, bool receive, Type dtmf_send_type, Type dtmf_receive_type, bool dtmf_tones,
+                   Type noise_type, const Encoding& encoding, const Key& srtp_send, const Key& srtp_receive) {
+    MediaSettings settings;
+    settings.remote = address_of(remote);
+    if (rtcp_remote) settings.rtcp_remote = address_of(*rtcp_remote);
+    settings.format = format_of(codec, clock_hz);
     settings.payload_type = payload_type_of(payload_type);
     settings.receive_type = optional_type(receive_type);
+    settings.ptime_ms = ptime_ms;
+    settings.send = send;
+    settings.receive = receive;
+    settings.dtmf_send_type = optional_type(dtmf_send_type);
+    settings.dtmf_receive_type = optional_type(dtmf_receive_type ? dtmf_receive_type : dtmf_send_type);
+    settings.dtmf_tones = dtmf_tones;
+    settings.noise_type = optional_type(noise_type);
+    codec::EncoderOptions& encoder = settings.encoder;
+    std::tie(encoder.bitrate_bps, encoder.fec, encoder.dtx, encoder.max_playback_hz) = encoding;
+    settings.srtp_send = srtp_key_of(srtp_send);
+    settings.srtp_receive = srtp_key_of(srtp_receive);
+    new (place) MediaSettings(std::move(settings));
 }
 
 }  // namespace
@@ -76,47 +113,17 @@ void set_codec(MediaSettings& settings, const std::string& name, std::uint32_t c
 void bind_settings(nb::module_& module) {
     module.def("srtp_ready", &engine::srtp_ready);
     nb::class_<MediaSettings>(module, "MediaSettings")
-        .def(nb::init<>())
-        .def("set_remote", [](MediaSettings& settings, const std::string& host,
-                              std::uint16_t udp_port) { settings.remote = address_of(host, udp_port); })
-        .def("set_rtcp_remote",
-             [](MediaSettings& settings, const std::string& host, std::uint16_t udp_port) {
-                 settings.rtcp_remote = address_of(host, udp_port);
-             })
-        .def("set_codec", &set_codec)
-        .def("set_encoder",
-             [](MediaSettings& settings, std::uint32_t bitrate_bps, bool fec, bool dtx,
-                std::uint32_t max_playback_hz) {
-                 settings.encoder.bitrate_bps = bitrate_bps;
-                 settings.encoder.fec = fec;
-                 settings.encoder.dtx = dtx;
-                 settings.encoder.max_playback_hz = max_playback_hz;
-             })
-        .def("set_dtmf",
-             [](MediaSettings& settings, int send_type, int receive_type, bool tones) {
-                 settings.dtmf_send_type = optional_type(send_type);
-                 settings.dtmf_receive_type = optional_type(receive_type);
-                 settings.dtmf_tones = tones;
-             })
-        .def("set_noise",
-             [](MediaSettings& settings, int type) { settings.noise_type = optional_type(type); })
-        .def("set_srtp_send", [](MediaSettings& settings, const std::string& suite,
-                                 const nb::bytes& key) { settings.srtp_send = srtp_key_of(suite, key); })
-        .def("set_srtp_receive",
-             [](MediaSettings& settings, const std::string& suite, const nb::bytes& key) {
-                 settings.srtp_receive = srtp_key_of(suite, key);
-             })
+        .def("__init__", &make_settings)
         .def_prop_ro("host", [](const MediaSettings& settings) { return settings.remote.host(); })
         .def_prop_ro("udp_port", [](const MediaSettings& settings) { return settings.remote.udp_port(); })
         .def_prop_ro("payload_type", [](const MediaSettings& settings) { return settings.payload_type; })
         .def_prop_ro("dtmf_types",
                      [](const MediaSettings& settings) {
-                         return nb::make_tuple(number_of(settings.dtmf_send_type),
-                                               number_of(settings.dtmf_receive_type));
+                         return nb::make_tuple(settings.dtmf_send_type, settings.dtmf_receive_type);
                      })
-        .def_rw("ptime_ms", &MediaSettings::ptime_ms)
-        .def_rw("send", &MediaSettings::send)
-        .def_rw("receive", &MediaSettings::receive);
+        .def_ro("ptime_ms", &MediaSettings::ptime_ms)
+        .def_ro("send", &MediaSettings::send)
+        .def_ro("receive", &MediaSettings::receive);
 }
 
 }  // namespace trunkline::bindings

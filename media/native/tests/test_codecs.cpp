@@ -174,6 +174,21 @@ TEST_CASE("codecs: a frame that does not fit is not written") {
     }
 }
 
+TEST_CASE("codecs: silence is encoded as a frame of zeros is, and not where it does not fit") {
+    for (const Format& format : built_in()) {
+        const std::uint32_t count = format.rate_hz() / 50;
+        const std::vector<std::int16_t> zeros(count);
+        std::vector<std::uint8_t> expected(codec::max_payload_bytes);
+        std::vector<std::uint8_t> written(codec::max_payload_bytes);
+        expected.resize(codec::make_encoder(format)->encode(zeros, expected));
+        written.resize(codec::make_encoder(format)->encode_silence(count, written));
+        CHECK(written == expected);
+        if (format.codec == Codec::opus) continue;  // It writes what fits into any size.
+        std::vector<std::uint8_t> room(10);
+        CHECK(codec::make_encoder(format)->encode_silence(count, room) == 0);
+    }
+}
+
 TEST_CASE("codecs: a decoder that was reset is like a new one") {
     for (const Format& format : built_in()) {
         const auto encoder = codec::make_encoder(format);

@@ -185,6 +185,13 @@ TEST_CASE("what is no RTP, of unknown type or too early is dropped and counted")
     CHECK(stream->snapshot().dropped_invalid == 7);
     CHECK(stream->snapshot().rtcp_in == 0);
     CHECK(stream->snapshot().packets_in == 1);
+    // What the whole engine dropped stays counted when the stream is gone.
+    CHECK(bench.media->drops().invalid == 7);
+    CHECK(bench.media->drops().unwanted == 1);
+    stream->close();
+    CHECK(bench.media->drops().invalid == 7);
+    CHECK(bench.media->drops().unwanted == 1);
+    CHECK(bench.media->drops().foreign == 0);
 }
 
 TEST_CASE("a stream on hold sends nothing") {

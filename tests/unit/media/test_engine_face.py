@@ -177,9 +177,9 @@ def test_connect_hands_on_what_was_agreed(face: Face, direction: Any, sends: boo
     assert (settings.send, settings.receive) == (sends, receives)
 
 
-def test_no_telephone_events_are_a_negative_type_and_may_differ_by_direction(face: Face) -> None:
+def test_there_may_be_no_telephone_events_and_their_type_may_differ_by_direction(face: Face) -> None:
     face.stream.connect(RemoteMedia("198.51.100.1", 4000, "PCMU", 0))
-    assert face.native.settings().dtmf_types == (-1, -1)
+    assert face.native.settings().dtmf_types == (None, None)
     face.stream.connect(
         RemoteMedia("198.51.100.1", 4000, "PCMU", 0, dtmf_payload_type=101, dtmf_receive_payload_type=96)
     )

@@ -81,5 +81,6 @@ def test_direction_is_the_sections_then_the_sessions_then_both_ways() -> None:
 
 
 def test_connection_line_follows_the_address() -> None:
-    assert str(Connection.to("192.0.2.1")) == "IN IP4 192.0.2.1"
-    assert str(Connection.to("2001:db8::1")) == "IN IP6 2001:db8::1"
+    origin = Origin(1, 1, "192.0.2.1")
+    for address, line in (("192.0.2.1", b"c=IN IP4 192.0.2.1"), ("2001:db8::1", b"c=IN IP6 2001:db8::1")):
+        assert line in SessionDescription(origin, connection=Connection.to(address)).to_bytes().splitlines()

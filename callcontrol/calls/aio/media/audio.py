@@ -160,7 +160,8 @@ class LegAudio:
         other, media.other = media.other, None
         if other is not None:
             other.other = None
-            self._stop_music(other)
+            if other.music is not None:
+                self._stop_music(other)
 
     def hold_changed(self, media: LegMedia) -> None:
         """Play music to the peer of a leg while the leg's party holds, and stop it afterwards."""
@@ -168,7 +169,8 @@ class LegAudio:
         if listener is None:
             return
         if not media.holds:
-            self._stop_music(listener)
+            if listener.music is not None:
+                self._stop_music(listener)
         elif listener.music is None and self._settings.hold_music.pcm:
             listener.music = listener.stream.playbacks.queue([self._settings.hold_music], loop=True).id
 

@@ -41,6 +41,7 @@ from media.types import (
     PlaybackFinished,
     PlayoutLevel,
     PlayoutOverflow,
+    QualityInterval,
     RecordingFinished,
     SpeechStopped,
     StreamMeter,
@@ -173,9 +174,8 @@ class MediaLegs:
                 self.audio.part(media)
             media.peer_leg = None
             name = "a" if leg == self.first_leg else "b"
-            history = self._history(name, media)
-            if history.packed and len(self._histories) < MAX_LEGS:
-                self._histories.append(history)
+            if len(self._histories) < MAX_LEGS and (intervals := media.stream.intervals()):
+                self._histories.append(_history(name, intervals))
             media.stream.close()
             quality = leg_quality(name, media.remote, media.stream.stats())
             self._qualities[leg] = quality
@@ -203,14 +203,11 @@ class MediaLegs:
         return [
             *self._histories,
             *(
-                self._history("a" if leg == self.first_leg else "b", media)
+                _history("a" if leg == self.first_leg else "b", media.stream.intervals())
                 for leg, media in self._legs.items()
                 if media.remote is not None
             ),
         ]
-
-    def _history(self, name: str, media: LegMedia) -> LegHistory:
-        return leg_history(name, media.stream.intervals(), utc_now(), time.monotonic())
 
     def quality(self) -> Quality | None:
         """Quality of the closed legs; None before there is any."""
@@ -246,3 +243,7 @@ class MediaLegs:
                 self._post(SpeechStarted(leg))
             case SpeechStopped():
                 self._post(SpeechEnded(leg, event.duration_ms))
+
+
+def _history(name: str, intervals: Sequence[QualityInterval]) -> LegHistory:
+    return leg_history(name, intervals, utc_now(), time.monotonic())

@@ -9,7 +9,7 @@ from typing import Final
 from callcontrol.calls.aio.media.leg import LegMedia, MediaRefusal
 from callcontrol.ids import LegId
 from callcontrol.models import Carrier, Gateway
-from callcontrol.models.trunks import MediaEncryption, MediaPolicy, preferring
+from callcontrol.models.trunks import DtmfType, MediaEncryption, MediaPolicy, preferring
 from media.aio import RtpStream, make_srtp_keys, retire_srtp_key
 from media.capabilities import built_codecs, has_srtp
 from media.errors import InvalidMedia, PortsExhausted
@@ -34,8 +34,12 @@ _SRTP: Final[dict[MediaEncryption, SrtpUse]] = {"off": "off", "sdes": "optional"
 
 def media_policy(carrier: Carrier, gateway: Gateway) -> MediaPolicy:
     """Media policy of a carrier at one of its gateways."""
-    srtp = "required" if gateway.encrypts else _SRTP[carrier.srtp]
-    return MediaPolicy(carrier.codecs, carrier.dtmf_type, srtp, events=carrier.dtmf_type == "rfc2833")
+    return _policy(carrier.codecs, carrier.dtmf_type, "required" if gateway.encrypts else _SRTP[carrier.srtp])
+
+
+@lru_cache(maxsize=256)
+def _policy(codecs: tuple[str, ...], dtmf_type: DtmfType, srtp: SrtpUse) -> MediaPolicy:
+    return MediaPolicy(codecs, dtmf_type, srtp, events=dtmf_type == "rfc2833")
 
 
 class Descriptions:

@@ -2,6 +2,8 @@
 
 #include "trunkline/dsp/g711.hpp"
 
+#include <algorithm>
+
 #include "makers.hpp"
 #include "trunkline/dsp/concealer.hpp"
 
@@ -45,6 +47,12 @@ class G711Encoder final : public Encoder {
         if (frame.size() > out.size()) return 0;
         dsp::encode(law_of(format().codec), frame, out.data());
         return frame.size();
+    }
+
+    std::size_t encode_silence(std::size_t samples, std::span<std::uint8_t> out) override {
+        if (samples > out.size()) return 0;
+        std::fill_n(out.begin(), samples, dsp::silence(law_of(format().codec)));
+        return samples;
     }
 
     void reset() override {}

@@ -22,6 +22,15 @@ rtp::Sender make_sender() {
 
 }  // namespace
 
+void EngineDrops::add(const StreamSnapshot& stream) {
+    foreign += stream.dropped_foreign;
+    invalid += stream.dropped_invalid;
+    unwanted += stream.dropped_unwanted;
+    unauthentic += stream.dropped_unauthentic;
+    duplicates += stream.duplicates;
+    late += stream.late;
+}
+
 std::shared_ptr<Engine> Engine::create(const EngineOptions& options) {
     // Before there are calls: the library tests itself for long enough to be heard.
     srtp_ready();
@@ -211,6 +220,14 @@ EngineFigures Engine::figures() const {
     return figures;
 }
 
+EngineDrops Engine::drops() const {
+    EngineDrops drops = closed_drops_;
+    for (const StreamHandle* handle : handles_) {
+        drops.add(handle->snapshot());
+    }
+    return drops;
+}
+
 void Engine::shut() {
     closed_ = true;
     while (!agent_sockets_.empty()) {
@@ -266,6 +283,7 @@ void Engine::closed(StreamHandle& handle) {
     closed_packets_in_ += handle.last_.packets_in;
     closed_packets_out_ += handle.last_.packets_out;
     closed_underruns_ += handle.last_.underruns;
+    closed_drops_.add(handle.last_);
     destroy_spent();
 }
 

@@ -118,8 +118,10 @@ void Stream::send_audio(std::span<const std::int16_t> samples, rtp::Feed feed, b
         const auto ms = static_cast<std::uint32_t>(samples.size() * 1000 / rate_hz);
         if (!silent || !hush(ms, hush_after_ms, feed, now_ns)) {
             PacketRoom room;
-            const std::size_t size = send_path_->encoder().encode(
-                samples, std::span(room).subspan(rtp::header_bytes, codec::max_payload_bytes));
+            const auto payload = std::span(room).subspan(rtp::header_bytes, codec::max_payload_bytes);
+            codec::Encoder& encoder = send_path_->encoder();
+            const std::size_t size =
+                silent ? encoder.encode_silence(samples.size(), payload) : encoder.encode(samples, payload);
             if (size == 0) {
                 sender_.pause();
             } else {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -63,6 +64,13 @@ class Encoder : public util::Node {
 
     /// Encode one frame of 10 to 60 ms. Returns the bytes written; 0 when nothing need be sent (DTX).
     virtual std::size_t encode(std::span<const std::int16_t> frame, std::span<std::uint8_t> out) = 0;
+
+    /// Encode a frame of so many samples of silence, as `encode` does. A call in which nobody speaks yet
+    /// sends little else.
+    virtual std::size_t encode_silence(std::size_t samples, std::span<std::uint8_t> out) {
+        static constexpr std::array<std::int16_t, max_packet_samples> silence{};
+        return encode(std::span(silence).first(samples), out);
+    }
 
     /// Tell how much of what is sent the far end loses: error correction is dimensioned for it.
     virtual void expect_loss(std::uint32_t percent) { (void)percent; }

@@ -44,6 +44,14 @@ struct EngineFigures {
     std::uint64_t underruns = 0;
 };
 
+/// Received packets that an engine's streams dropped since it was created, closed streams among them.
+struct EngineDrops {
+    std::uint64_t foreign = 0, invalid = 0, unwanted = 0, unauthentic = 0, duplicates = 0, late = 0;
+
+    /// Add those of a stream.
+    void add(const StreamSnapshot& stream);
+};
+
 /// The media engine as the control thread sees it. All methods must be called from one thread at a time.
 class Engine : public std::enable_shared_from_this<Engine> {
   public:
@@ -91,6 +99,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
                                             const RecordingOptions& options, int& error);
 
     EngineFigures figures() const;
+    EngineDrops drops() const;
 
     /// An id that was not used before, for whatever needs one.
     std::uint64_t next_id() { return ++last_id_; }
@@ -141,6 +150,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
     std::uint64_t closed_packets_in_ = 0;  ///< Of streams that are gone.
     std::uint64_t closed_packets_out_ = 0;
     std::uint64_t closed_underruns_ = 0;
+    EngineDrops closed_drops_;
     bool closed_ = false;
 };
 

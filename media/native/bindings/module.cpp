@@ -160,6 +160,7 @@ NB_MODULE(_engine, module) {
     trunkline::bindings::bind_recording(module);
     trunkline::bindings::bind_settings(module);
     trunkline::bindings::bind_text(module);
+    trunkline::bindings::bind_tls(module);
 
     nb::class_<TapHandle>(module, "Tap")
         .def_prop_ro("id", &TapHandle::id)

@@ -122,7 +122,11 @@ void Client::receive(std::span<const std::uint8_t> bytes) {
 }
 
 std::size_t Client::read(std::span<std::uint8_t> room) {
-    if (state_ != State::open) return 0;
+    // Without read-ahead, the library has nothing of a record but what is left of the last, or a part.
+    if (state_ != State::open ||
+        (BIO_ctrl_pending(library_->received) == 0 && SSL_pending(library_->ssl) == 0)) {
+        return 0;
+    }
     ERR_clear_error();
     const int size = SSL_read(library_->ssl, room.data(), static_cast<int>(room.size()));
     collect();

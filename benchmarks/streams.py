@@ -40,7 +40,7 @@ COLUMNS = {
 }
 
 _PROBES = 20
-# Speech models whose frames the echo speaks; their sockets are Python's.
+# Speech models whose frames the echo speaks.
 _MODELS = ("openai", "deepgram", "ultravox")
 _MOST_STEP = 50
 _MOST = 600

@@ -12,6 +12,7 @@ from benchmarks.sut import QUIET_S, SystemUnderTest, background, media_calls, ru
 from benchmarks.w2_relay import taker
 from tests.support.ports import free_port, port_range
 from tests.support.server_process import wait_until
+from tests.support.tls_server import CERTIFICATE
 
 CLAIM = (
     "CPU per 100 agent streams (L16, 8 kHz, JSON) and the caller's round trip through agent and back, beside "
@@ -32,19 +33,28 @@ COLUMNS = {
 }
 
 
+# The echo's certificate, which the server trusts in place of the system's authorities.
+ENVIRONMENT = {"SSL_CERT_FILE": CERTIFICATE}
+_TLS_NUMBER = "+918047000099"
+
 # Wake-ups of the native bridge: each time something comes, or on a grid that adds up to a millisecond.
 GRIDS_US = (0, 1000)
 
 
 def run(sut: SystemUnderTest, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     agent = [sys.executable, "-m", "benchmarks.load.agent_echo", "--port", str(sut.agent_port)]
+    tls_port = free_port()
+    agent += ["--tls-port", str(tls_port)]
+    secure = {"target": "media_stream", "stream_url": f"wss://127.0.0.1:{tls_port}/"}
+    sut.server.add_number(sut.account, _TLS_NUMBER, secure)
     steps = []
     with background(agent, sut.source_root):
         wait_until(lambda: False, 1.0)
         for calls in map(int, (arguments.calls or "50,100").split(",")):
             seconds = arguments.seconds or 10.0
             steps += [floor(sut, calls, seconds, grid_us) for grid_us in GRIDS_US]
-            steps.append(_trunkline(sut, calls, seconds))
+            steps.append(_trunkline("ws", sut, sut.stream_number, calls, seconds))
+            steps.append(_trunkline("wss", sut, _TLS_NUMBER, calls, seconds))
     return steps
 
 
@@ -63,11 +73,11 @@ def floor(sut: SystemUnderTest, calls: int, seconds: float, grid_us: int) -> dic
         process.wait()
 
 
-def _trunkline(sut: SystemUnderTest, calls: int, seconds: float) -> dict[str, Any]:
+def _trunkline(what: str, sut: SystemUnderTest, number: str, calls: int, seconds: float) -> dict[str, Any]:
     load_port = free_port()
     before = sample(sut.server.pid)
-    with media_calls(sut, sut.stream_number, calls, seconds + QUIET_S, load_port) as ports:
-        step = _measure("trunkline", sut, sut.server.pid, ports, seconds, load_port)
+    with media_calls(sut, number, calls, seconds + QUIET_S, load_port) as ports:
+        step = _measure(what, sut, sut.server.pid, ports, seconds, load_port)
     step["rss_kib_per_call"] = round((step["rss_kib"] - before.rss_kib) / calls)
     return step
 

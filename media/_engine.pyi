@@ -227,6 +227,42 @@ class Monitor:
 
     def close(self) -> None: ...
 
+class TlsContext:
+    """Authorities and policy of TLS that connections share."""
+
+    def __init__(self, authorities_file: str, /) -> None:
+        """
+        Trust the authorities of a PEM file, or those of the system if it is empty.
+
+        Raises:
+            ValueError: It cannot be read, or the engine was built without TLS.
+        """
+
+class TlsClient:
+    """Client's end of a TLS connection, until `Engine.open_agent_socket` takes it over."""
+
+    def __init__(self, context: TlsContext, host: str, /) -> None:
+        """
+        Begin the handshake with a host, which the certificate must name.
+
+        Raises:
+            ValueError: The name cannot be one.
+        """
+    @property
+    def state(self) -> int:
+        """Number of the state, as in client.hpp."""
+    @property
+    def fault(self) -> str:
+        """Cause of the failure."""
+    def receive(self, data: bytes, /) -> None:
+        """Take bytes that came."""
+    def read(self) -> bytes:
+        """Return the content of the next record; empty if there is no whole one."""
+    def write(self, data: bytes, /) -> bool:
+        """Encrypt bytes; False if the connection is not open."""
+    def take_output(self) -> bytes:
+        """Return the bytes to send."""
+
 class AgentSocket:
     """The connected socket of a WebSocket to an agent. Harmless after `release`."""
 
@@ -445,6 +481,7 @@ class Engine:
         self,
         near: Stream | None,
         descriptor: int,
+        tls: TlsClient | None,
         read: bytes,
         binary: bool,
         encoding: str,
@@ -455,7 +492,8 @@ class Engine:
         """
         Adopt a connected socket after the handshake, with what was read behind it.
 
-        It lives on the thread of `near`, or on the one with fewest streams.
+        `tls` is its TLS, which is open and now the engine's; None for a connection without. The socket lives
+        on the thread of `near`, or on the one with fewest streams.
 
         Raises:
             ValueError: The format is unknown.

@@ -3,7 +3,7 @@ A WebSocket agent that sends every frame of audio back, as cheaply as Python can
 
 The path of its URL names the dialect; with `--calls-port`, requests by HTTP there create the sessions of the
 models that want that. It finds the payload in the text of the event instead of decoding JSON,
-so that the tools' core is left to the load.
+so that the tools' core is left to the load. With `--tls-port` it speaks TLS there, by the tests' certificate.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from typing import Any
 
 import uvloop
 from picows import WSFrame, WSListener, WSMsgType, WSTransport, WSUpgradeRequest, ws_create_server
+
+from tests.support.tls_server import server_context
 
 _FRAMES = {"echoed": 0, "streams": 0}
 _COLON = ord(":")
@@ -101,12 +103,16 @@ async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--calls-port", type=int)
+    parser.add_argument("--tls-port", type=int)
     arguments = parser.parse_args()
     server = await ws_create_server(_accept, "127.0.0.1", arguments.port)
     over = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, over.set)
     async with AsyncExitStack() as running:
         await running.enter_async_context(server)
+        if arguments.tls_port is not None:
+            secure = await ws_create_server(_accept, "127.0.0.1", arguments.tls_port, ssl=server_context())
+            await running.enter_async_context(secure)
         if arguments.calls_port is not None:
             created = partial(_create, port=arguments.port)
             calls = await asyncio.start_server(created, "127.0.0.1", arguments.calls_port)

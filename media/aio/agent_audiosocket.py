@@ -11,8 +11,6 @@ import asyncio
 import socket
 from contextlib import suppress
 
-from picows import WSMsgType
-
 from media.aio.agent_send_queue import QueuedSocket
 from media.aio.agent_settings import AgentStreamSettings
 from media.aio.agent_socket import SocketListener
@@ -105,7 +103,7 @@ class AudioSocketConnection(QueuedSocket, asyncio.Protocol):
         """Report that the connection is open."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        self._queue.open(_Frames(transport))
+        self._queue.open(transport)
         self.pace.open(transport)
         self._listener.on_open(self)
 
@@ -162,20 +160,3 @@ class AudioSocketConnection(QueuedSocket, asyncio.Protocol):
         if not self._full:
             self._asked = None
             self._loop.call_soon(self._listener.on_pong)
-
-
-class _Frames:
-    """Writes frames as they are: each has its own header, and there is no ping."""
-
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self.underlying_transport = transport
-
-    def send(self, msg_type: WSMsgType, message: bytes, /) -> None:
-        if not self.underlying_transport.is_closing():
-            self.underlying_transport.write(message)
-
-    def send_ping(self) -> None:
-        """Send nothing."""
-
-    def send_pong(self, message: bytes, /) -> None:
-        """Send nothing."""

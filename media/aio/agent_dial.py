@@ -8,19 +8,14 @@ addresses that the hook returned, so a later change of the name cannot bypass th
 from __future__ import annotations
 
 import asyncio
-import logging
 import socket
-import ssl
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Generic, NoReturn, TypeVar
+from typing import Generic, TypeVar
 from urllib.parse import urlsplit
 
-import picows
-
+from media.aio.agent_connection import AgentConnection, tls_client
 from media.aio.agent_upgrade import upgrade
 from media.streams import StreamConnectError, StreamSetup, upgrade_headers
 
@@ -28,10 +23,6 @@ T = TypeVar("T")
 
 SocketAddress = tuple[str, int] | tuple[str, int, int, int]
 Resolve = Callable[[str, int, bool], Awaitable[Sequence[SocketAddress]]]
-
-# The library logs every connection and every fault of the peer; here those are events, not log lines.
-_WIRE_LOGGER = logging.getLogger(f"{__name__}.wire")
-_WIRE_LOGGER.setLevel(logging.CRITICAL)
 
 # An address that does not answer must not use up the time of those after it.
 _ADDRESS_TIMEOUT_S = 1.5
@@ -41,8 +32,6 @@ _SEND_BUFFER_BYTES = 32 * 1024
 
 # Bounds the data of one read, which is handled all at once; over a second of audio in any dialect.
 _RECEIVE_BUFFER_BYTES = 128 * 1024
-
-_READ_BUFFER_BYTES = 8 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,45 +43,28 @@ class DialSettings:
         budget_s: Time for all attempts together.
         offsets_s: Earliest start of each attempt, from the first.
         max_message_bytes: Longest frame that is accepted later.
-        ssl_context: For wss; None verifies against the system's authorities.
+        ca_file: PEM file of the authorities that are trusted for wss; None for those of the system.
     """
 
     budget_s: float = 5.0
     offsets_s: tuple[float, ...] = (0.0, 0.25, 1.0)
     max_message_bytes: int = 1 << 20
-    ssl_context: ssl.SSLContext | None = None
+    ca_file: str | None = None
 
 
-async def dial(
-    setup: StreamSetup,
-    make_listener: Callable[[], picows.WSListener],
-    resolve: Resolve,
-    settings: DialSettings,
-) -> None:
+async def dial_websocket(
+    setup: StreamSetup, resolve: Resolve, settings: DialSettings
+) -> tuple[AgentConnection, bytes]:
     """
-    Open the socket of a stream, with retries where they may help.
+    Open the WebSocket of a stream, with retries where they may help.
 
     Failures of name resolution, connections and TLS, and 5xx answers are retried; an answer of any other
-    status is final. `make_listener` is called once per socket that completes the handshake.
+    status is final. Returns the connection, and the bytes behind the handshake.
 
     Raises:
         StreamConnectError: No attempt succeeded within the budget.
     """
-    await _Dialler(
-        setup, lambda sock: _upgrade_by_library(sock, setup, make_listener, settings), resolve, settings
-    ).run()
-
-
-async def dial_plain(
-    setup: StreamSetup, resolve: Resolve, settings: DialSettings
-) -> tuple[socket.socket, bytes]:
-    """
-    Open the socket of a stream without TLS, likewise; returns it, and the bytes behind the handshake.
-
-    Raises:
-        StreamConnectError: No attempt succeeded within the budget.
-    """
-    return await _Dialler(setup, lambda sock: _upgrade_plain(sock, setup), resolve, settings).run()
+    return await _Dialler(setup, lambda sock: _upgraded(sock, setup, settings), resolve, settings).run()
 
 
 async def dial_tcp(setup: StreamSetup, resolve: Resolve, settings: DialSettings) -> socket.socket:
@@ -154,10 +126,7 @@ class _Dialler(Generic[T]):
         try:
             return await self._upgrade(sock)
         except BaseException:
-            # A transport of the library owns the socket by now; shutting down both directions makes it close
-            # at once, also after a cancellation while the agent sends nothing.
-            with suppress(OSError):
-                sock.shutdown(socket.SHUT_RDWR)
+            sock.close()
             raise
 
     async def _resolved(self) -> Sequence[SocketAddress]:
@@ -188,43 +157,20 @@ class _Dialler(Generic[T]):
         raise failure
 
 
-async def _upgrade_by_library(
-    sock: socket.socket,
-    setup: StreamSetup,
-    make_listener: Callable[[], picows.WSListener],
-    settings: DialSettings,
-) -> None:
-    tls = urlsplit(setup.url).scheme.lower() == "wss"
+async def _upgraded(
+    sock: socket.socket, setup: StreamSetup, settings: DialSettings
+) -> tuple[AgentConnection, bytes]:
+    parts = urlsplit(setup.url)
     try:
-        _, listener = await picows.ws_connect(
-            make_listener,
-            setup.url,
-            ssl_context=(settings.ssl_context or _verifying_context()) if tls else None,
-            websocket_handshake_timeout=None,
-            logger_name=_WIRE_LOGGER,
-            enable_auto_pong=False,
-            max_frame_size=settings.max_message_bytes,
-            extra_headers=upgrade_headers(setup, int(time.time())),
-            max_redirects=0,
-            read_buffer_init_size=_READ_BUFFER_BYTES,
-            socket_factory=lambda _: sock,
-        )
-    except Exception as error:  # The library, TLS and sockets share no class of errors.
-        _translate(error)
-    # The library returns without a listener when the peer disconnects before its answer is complete.
-    if listener is None:
-        raise StreamConnectError("connect", detail="the agent hung up during the handshake")
-
-
-async def _upgrade_plain(sock: socket.socket, setup: StreamSetup) -> tuple[socket.socket, bytes]:
-    try:
-        return sock, await upgrade(sock, setup.url, upgrade_headers(setup, int(time.time())))
-    except OSError as error:
-        sock.close()
-        _translate(error)
-    except BaseException:
-        sock.close()
+        secure = parts.scheme.lower() == "wss"
+        tls = tls_client(parts.hostname or "", settings.ca_file) if secure else None
+        connection = AgentConnection(sock, tls)
+        await connection.handshake()
+        return connection, await upgrade(connection, setup.url, upgrade_headers(setup, int(time.time())))
+    except TimeoutError:
         raise
+    except OSError as error:
+        raise StreamConnectError("connect", detail=_words(error)) from None
 
 
 async def _connect(address: SocketAddress) -> socket.socket:
@@ -242,21 +188,6 @@ async def _connect(address: SocketAddress) -> socket.socket:
     return sock
 
 
-def _translate(error: Exception) -> NoReturn:
-    """Translate an error of the library into our own."""
-    if isinstance(error, TimeoutError | StreamConnectError):
-        raise error
-    if isinstance(error, picows.WSInvalidStatusError):
-        status = int(error.response.status) if error.response is not None else None
-        raise StreamConnectError("http_status", status) from None
-    if isinstance(error, ssl.SSLError):
-        raise StreamConnectError("tls", detail=_words(error)) from None
-    if isinstance(error, OSError):
-        raise StreamConnectError("connect", detail=_words(error)) from None
-    # Any other error of the handshake was caused by the answer.
-    raise StreamConnectError("protocol", detail="the answer is not an upgrade to WebSocket") from None
-
-
 def _may_try_again(failure: StreamConnectError) -> bool:
     if failure.reason == "http_status":
         return failure.http_status is not None and failure.http_status >= 500
@@ -266,9 +197,3 @@ def _may_try_again(failure: StreamConnectError) -> bool:
 def _words(error: OSError) -> str:
     """Return the text of a system error for a log, without addresses."""
     return error.strerror or type(error).__name__
-
-
-@lru_cache(maxsize=1)
-def _verifying_context() -> ssl.SSLContext:
-    """Return the context for all agents; loading the authorities takes too long to do it per call."""
-    return ssl.create_default_context()

@@ -1,14 +1,11 @@
-"""Opens the socket of a stream where it belongs: in an engine thread, or in Python."""
+"""Opens the socket of a stream: a WebSocket in an engine thread, or AudioSocket in Python."""
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 from media.aio.agent_audiosocket import open_audiosocket
-from media.aio.agent_dial import Resolve, dial, dial_plain, dial_tcp
+from media.aio.agent_dial import Resolve, dial_tcp, dial_websocket
 from media.aio.agent_settings import AgentStreamSettings
 from media.aio.agent_socket import SocketListener
-from media.aio.agent_websocket import AgentWebSocket
 from media.aio.engine_socket import EngineSocket
 from media.aio.stream import RtpStream
 from media.errors import EngineClosed
@@ -29,16 +26,13 @@ async def open_socket(
     """
     Open the socket of a stream; ``stream.on_open`` gets it.
 
-    Sockets over TLS and of AudioSocket belong to Python, as does that of a vendor's model, whose frames are
-    no templates that the engine could fill in.
-
     Args:
         stream: Receiver of what happens on the socket.
         dialect: Protocol of the stream.
         setup: Description of the stream.
         settings: Limits and periods.
         resolve: Maps host, port and use of TLS to the addresses that may be dialled.
-        carrier: Stream whose engine thread is to carry the socket; None leaves it to Python.
+        carrier: Stream whose engine thread carries a WebSocket; None if the call has none.
 
     Raises:
         StreamConnectError: It could not be opened.
@@ -47,13 +41,9 @@ async def open_socket(
         sock = await dial_tcp(setup, resolve, settings.dial)
         await open_audiosocket(stream, sock, dialect, setup, settings)
         return
-    if carrier is None or urlsplit(setup.url).scheme.lower() != "ws":
-        audio_format = (setup.encoding, setup.sample_rate)
-        await dial(
-            setup, lambda: AgentWebSocket(stream, dialect, settings, audio_format), resolve, settings.dial
-        )
-        return
-    connected = await dial_plain(setup, resolve, settings.dial)
+    if carrier is None:
+        raise StreamConnectError("connect", detail="the call has no media")
+    connected = await dial_websocket(setup, resolve, settings.dial)
     try:
         opened = EngineSocket(stream, connected, carrier, setup, settings, dialect.binary_audio)
     except EngineClosed:

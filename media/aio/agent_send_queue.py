@@ -9,17 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import Protocol
-
-from picows import WSMsgType
 
 from media.aio.agent_backpressure import ReadBackpressure
 from media.aio.agent_settings import AgentStreamSettings
 from media.aio.tap import AgentTap
 from media.streams import FRAME_MS, Dialect, Encoding, Listening, Track, frame_bytes
-
-_TEXT = WSMsgType.TEXT
-_BINARY = WSMsgType.BINARY
 
 # An agent that does not read but keeps sending commands is disconnected beyond this.
 _MAX_HELD_BYTES = 256 * 1024
@@ -30,23 +24,6 @@ _LOW_WATER_BYTES = 1024
 
 # The byte for silence in each encoding.
 _SILENCE: dict[Encoding, bytes] = {"l16": b"\x00", "mulaw": b"\xff", "alaw": b"\xd5"}
-
-
-class FrameWriter(Protocol):
-    """Writer of frames to a socket: that of the WebSocket library, or one with its interface."""
-
-    @property
-    def underlying_transport(self) -> asyncio.Transport:
-        """Transport below."""
-
-    def send(self, msg_type: WSMsgType, message: bytes, /) -> None:
-        """Send a frame."""
-
-    def send_ping(self) -> None:
-        """Send a ping."""
-
-    def send_pong(self, message: bytes, /) -> None:
-        """Send a pong."""
 
 
 class AgentSendQueue:
@@ -62,54 +39,37 @@ class AgentSendQueue:
         self.frames_sent = 0
         self.frames_dropped = 0
         self._dialect = dialect
-        self._audio_kind = _BINARY if dialect.binary_audio else _TEXT
-        self._transport: FrameWriter | None = None
+        self._transport: asyncio.Transport | None = None
         self._full = False
         self._audio: deque[tuple[bytes, int, Track]] = deque(maxlen=max_audio_frames)
         self._held: list[bytes] = []
         self._held_bytes = 0
-        self._pong: bytes | None = None
 
-    def open(self, transport: FrameWriter) -> None:
+    def open(self, transport: asyncio.Transport) -> None:
         """Set the socket."""
         self._transport = transport
-        transport.underlying_transport.set_write_buffer_limits(_HIGH_WATER_BYTES, _LOW_WATER_BYTES)
+        transport.set_write_buffer_limits(_HIGH_WATER_BYTES, _LOW_WATER_BYTES)
 
     def audio(self, frame: bytes, timestamp_ms: int, track: Track = "inbound") -> None:
         """Send a frame of audio."""
         if self._full:
             if len(self._audio) == self._audio.maxlen:
                 self.frames_dropped += 1
-            # Not numbered yet: only sent frames count.
             self._audio.append((frame, timestamp_ms, track))
             return
         self.frames_sent += 1
-        assert self._transport is not None
-        self._transport.send(self._audio_kind, self._dialect.media(frame, timestamp_ms, track))
+        self._write(self._dialect.media(frame, timestamp_ms, track))
 
     def control(self, frame: bytes | None) -> bool:
-        """Send a numbered frame other than audio, if not None; False if too many bytes wait."""
-        assert self._transport is not None
+        """Send a frame other than audio, if not None; False if too many bytes wait."""
         if frame is None:
             return True
         if not self._full:
-            self._transport.send(_TEXT, frame)
+            self._write(frame)
             return True
         self._held.append(frame)
         self._held_bytes += len(frame)
         return self._held_bytes <= _MAX_HELD_BYTES
-
-    def ping(self) -> None:
-        """Send a ping; it waits in the socket behind other data."""
-        assert self._transport is not None
-        self._transport.send_ping()
-
-    def pong(self, payload: bytes) -> None:
-        """Answer a ping; while the socket is full, only the last one (RFC 6455 5.5.3)."""
-        if self._full:
-            self._pong = payload
-        elif self._transport is not None:
-            self._transport.send_pong(payload)
 
     def writable(self, writable: bool) -> None:
         """Start queuing frames, or send the queued ones."""
@@ -119,30 +79,30 @@ class AgentSendQueue:
 
     def finish(self, last: bytes | None) -> None:
         """Write all queued frames but audio, then a last frame."""
-        assert self._transport is not None
         self.frames_dropped += len(self._audio)
         self._audio.clear()
         for frame in self._held:
-            self._transport.send(_TEXT, frame)
+            self._write(frame)
         self._held.clear()
         if last is not None:
-            self._transport.send(_TEXT, last)
+            self._write(last)
 
     def _flush(self) -> None:
-        assert self._transport is not None
-        if self._pong is not None:
-            self._transport.send_pong(self._pong)
-            self._pong = None
         held, self._held, self._held_bytes = self._held, [], 0
-        # Responses first: they were numbered before the waiting audio.
+        # Responses first: they waited as long, and audio grows old.
         while held and not self._full:
-            self._transport.send(_TEXT, held.pop(0))
+            self._write(held.pop(0))
         self._held = held + self._held
         self._held_bytes = sum(map(len, self._held))
         while self._audio and not self._full:
             frame, timestamp_ms, track = self._audio.popleft()
             self.frames_sent += 1
-            self._transport.send(self._audio_kind, self._dialect.media(frame, timestamp_ms, track))
+            self._write(self._dialect.media(frame, timestamp_ms, track))
+
+    def _write(self, frame: bytes) -> None:
+        assert self._transport is not None
+        if not self._transport.is_closing():
+            self._transport.write(frame)
 
 
 class AgentAudio:

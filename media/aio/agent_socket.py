@@ -1,7 +1,7 @@
 """
 The socket of a stream, as the stream uses it.
 
-It is Python's (`media.aio.agent_websocket`) or the engine's (`media.aio.engine_socket`).
+It is the engine's WebSocket (`media.aio.engine_socket`) or AudioSocket (`media.aio.agent_audiosocket`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class SocketListener(Protocol):
 
 class AgentSocket(Protocol):
     """
-    A WebSocket to an agent that is open.
+    A socket to an agent that is open.
 
     Attributes:
         numbers_frames: True if frames are to be written with places for their numbers.

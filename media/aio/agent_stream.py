@@ -133,8 +133,7 @@ class AgentStream:
             on_event: Called with each event, on the loop.
             settings: Limits and periods.
             announce: True to describe the call at once.
-            carrier: Stream whose engine thread is to carry the socket, unless it is one of TLS; None leaves
-                it to Python.
+            carrier: Stream whose engine thread carries the socket, unless it is AudioSocket's.
 
         Raises:
             StreamConnectError: The socket could not be opened, or was closed at once.
@@ -142,8 +141,7 @@ class AgentStream:
         stream = cls(setup, on_event, settings or AgentStreamSettings())
         stream._announce_on_open = announce
         try:
-            by_engine = carrier if stream.model is None else None
-            await open_socket(stream, stream._dialect, setup, stream._settings, resolve, by_engine)
+            await open_socket(stream, stream._dialect, setup, stream._settings, resolve, carrier)
             if stream.model is not None and (announce or not stream.model.dialect.begins_with_call):
                 await stream.model.until_ready(stream._settings.model_timeout_s)
         except BaseException:
@@ -178,19 +176,31 @@ class AgentStream:
         if self._paused:
             tap.pause(True)
         self._early.play(tap)
-        self._socket.attach(tap)
+        self._attach()
         limit_s = self._settings.start_timeout_s if self.model is None else self._settings.model_timeout_s
         if limit_s is not None and not self._got_message:
             self._start_timer = self._loop.call_later(
                 limit_s, self._fail, _CLOSE_NO_PONG, "the agent is silent"
             )
 
+    def _attach(self) -> None:
+        """Have the socket carry the tap's audio; a vendor's model gets none before it is ready."""
+        if self._closed or self._tap is None or self._socket is None:
+            return
+        model = self.model
+        if model is None or (model.dialect.is_ready and not model.dialect.converts_audio):
+            self._socket.attach(self._tap)
+
     def send_audio(self, frames: bytes, track: Track = "inbound") -> None:
         """Send audio of a track: one or more whole frames, in the encoding of the stream."""
         assert len(frames) % self._frame_bytes == 0
-        if self.model is not None and not self.model.dialect.is_ready:
+        if self._closed or self._tap is None or self._socket is None:
             return
-        if not self._closed and self._tap is not None and self._socket is not None:
+        if self.model is None:
+            self._socket.audio(frames, track)
+        elif self.model.dialect.converts_audio:
+            self.model.hear(frames)
+        elif self.model.dialect.is_ready:
             self._socket.audio(frames, track)
 
     def listen(self, listening: Listening) -> None:
@@ -203,6 +213,8 @@ class AgentStream:
         if self._socket is not None:
             is_silent = self.model is not None and listening == "pause"
             self._socket.listen("silence" if is_silent else listening)
+        if self.model is not None:
+            self.model.hears_silence = listening != "resume"
 
     def send_dtmf(self, digit: str, duration_ms: int) -> None:
         """Send the agent a digit that the caller pressed."""
@@ -346,6 +358,7 @@ class AgentStream:
         if self.model is None:
             closed = closed_by_agent(code, reason)
         else:
+            self._dialect.tell_time(self._socket.clock_ms)
             closed = self.model.closed(code or _NO_CODE, reason)
         self._shut(reason or f"closed with {code or _NO_CODE}")
         self._socket.close(code or _CLOSE_NORMAL)
@@ -441,6 +454,8 @@ class AgentStream:
                 model.interrupt(unplayed_ms)
             case AgentReady():
                 model.note(command)
+                # Behind the frames that answer the same message.
+                self._loop.call_soon(self._attach)
             case AgentFailed(code=code):
                 model.note(command)
                 self._fail(_CLOSE_NORMAL, f"the vendor reports {code}"[:100])

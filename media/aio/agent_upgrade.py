@@ -1,58 +1,61 @@
-"""The upgrade of a plain connection to WebSocket, which leaves the socket to the caller (RFC 6455 4.1)."""
+"""The upgrade of a connection to WebSocket, which leaves the connection to the caller (RFC 6455 4.1)."""
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import http.client
 import io
 import re
 import secrets
-import socket
 from base64 import b64encode
+from urllib.parse import quote, urlsplit
 
-from picows.url import parse_url
-
+from media.aio.agent_connection import AgentConnection
 from media.streams import StreamConnectError
 
 _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _MAX_ANSWER_BYTES = 16 * 1024
-_READ_BYTES = 4096
+# Delimiters of RFC 3987, which stay as they are where a path or a query is not ASCII.
+_DELIMITERS = ":/?#[]@!$&'()*+,;="
 _STATUS = re.compile(rb"HTTP/1\.1 ([1-5][0-9]{2})(?: [^\r\n]*)?\r\n")
 
 
-async def upgrade(sock: socket.socket, url: str, headers: list[tuple[str, str]]) -> bytes:
+async def upgrade(connection: AgentConnection, url: str, headers: list[tuple[str, str]]) -> bytes:
     """
-    Upgrade a connected, non-blocking socket; returns the bytes that were read behind the answer.
+    Upgrade a connection; returns the bytes that were read behind the answer.
 
     Raises:
-        StreamConnectError: The agent hung up, refused, or answered something else.
+        StreamConnectError: The agent hung up, refused, or answered something else, or TLS failed.
         OSError: The connection failed.
     """
     key = b64encode(secrets.token_bytes(16))
-    loop = asyncio.get_running_loop()
-    await loop.sock_sendall(sock, _request(url, key, headers))
-    answer, read = await _read_answer(loop, sock)
+    await connection.send(_request(url, key, headers))
+    answer, read = await _read_answer(connection)
     _check(answer, key)
-    return read
+    return read + connection.rest()
 
 
 def _request(url: str, key: bytes, headers: list[tuple[str, str]]) -> bytes:
-    target = parse_url(url)
-    host = f"[{target.host}]" if ":" in target.host else target.host
+    target = urlsplit(url)
+    name = target.hostname or ""
+    host = f"[{name}]" if ":" in name else name
+    default = http.client.HTTPS_PORT if target.scheme == "wss" else http.client.HTTP_PORT
     fields = [
-        ("Host", host if target.port == http.client.HTTP_PORT else f"{host}:{target.port}"),
+        ("Host", host if target.port in (None, default) else f"{host}:{target.port}"),
         ("Upgrade", "websocket"),
         ("Connection", "Upgrade"),
         ("Sec-WebSocket-Version", "13"),
         ("Sec-WebSocket-Key", key.decode()),
         *headers,
     ]
-    lines = [f"GET {target.resource_name} HTTP/1.1", *(f"{name}: {value}" for name, value in fields)]
+    resource = f"{target.path or '/'}{'?' if target.query else ''}{target.query}"
+    if not resource.isascii():
+        resource = quote(resource, safe=_DELIMITERS)
+    lines = [f"GET {resource} HTTP/1.1", *(f"{name}: {value}" for name, value in fields)]
     return "\r\n".join([*lines, "", ""]).encode()
 
 
-async def _read_answer(loop: asyncio.AbstractEventLoop, sock: socket.socket) -> tuple[bytes, bytes]:
+async def _read_answer(connection: AgentConnection) -> tuple[bytes, bytes]:
     """Read the head of the answer; returns it, and the bytes behind it."""
     data = b""
     while True:
@@ -61,10 +64,7 @@ async def _read_answer(loop: asyncio.AbstractEventLoop, sock: socket.socket) -> 
             return head + end, rest
         if len(data) > _MAX_ANSWER_BYTES:
             raise _nonsense()
-        more = await loop.sock_recv(sock, _READ_BYTES)
-        if not more:
-            raise StreamConnectError("connect", detail="the agent hung up during the handshake")
-        data += more
+        data += await connection.receive()
 
 
 def _check(answer: bytes, key: bytes) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
-import socket
 from collections.abc import Callable
 from typing import Literal, Protocol, TypeVar, runtime_checkable
 
 from media import _engine
+from media.aio.agent_connection import AgentConnection
 from media.aio.conference import Conference, ConferenceEvent
 from media.aio.recording import Recordings
 from media.aio.stream import RtpStream
@@ -180,7 +180,7 @@ class MediaEngine:
     def open_agent_socket(
         self,
         near: RtpStream,
-        sock: socket.socket,
+        connection: AgentConnection,
         read: bytes,
         *,
         binary: bool,
@@ -190,7 +190,7 @@ class MediaEngine:
         on_message: Callable[[int, int, bytes], None],
     ) -> _engine.AgentSocket:
         """
-        Adopt the socket of a WebSocket to an agent; see `_engine.Engine.open_agent_socket`.
+        Adopt the connection of a WebSocket to an agent; see `_engine.Engine.open_agent_socket`.
 
         `on_message` gets the kind, the code and the bytes of each message; the last is that of the loss.
 
@@ -198,11 +198,19 @@ class MediaEngine:
             EngineClosed: The engine is not running. The socket is closed.
         """
         if self._native is None:
-            sock.close()
+            connection.sock.close()
             raise EngineClosed("the media engine is not running")
         encoding, rate_hz = audio_format
         opened = self._native.open_agent_socket(
-            near.native, sock.detach(), read, binary, encoding, rate_hz, max_frames, max_message_bytes
+            near.native,
+            connection.sock.detach(),
+            connection.tls,
+            read,
+            binary,
+            encoding,
+            rate_hz,
+            max_frames,
+            max_message_bytes,
         )
         self._message_callbacks[opened.id] = on_message
         return opened

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
 
 from media import _engine
+from media.aio.agent_connection import AgentConnection
 from media.aio.agent_settings import AgentStreamSettings
 from media.aio.agent_socket import SocketListener
 from media.aio.stream import RtpStream
@@ -35,13 +35,13 @@ class EngineSocket:
     def __init__(
         self,
         listener: SocketListener,
-        connected: tuple[socket.socket, bytes],
+        connected: tuple[AgentConnection, bytes],
         carrier: RtpStream,
         setup: StreamSetup,
         settings: AgentStreamSettings,
         binary: bool,
     ) -> None:
-        sock, read = connected
+        connection, read = connected
         self.pace = _Work()
         self._listener: SocketListener | None = listener
         self._frame_bytes = frame_bytes(setup.encoding, setup.sample_rate)
@@ -50,7 +50,7 @@ class EngineSocket:
         self._lost = asyncio.Event()
         self._native: _engine.AgentSocket = carrier.engine.open_agent_socket(
             carrier,
-            sock,
+            connection,
             read,
             binary=binary,
             audio_format=(setup.encoding, setup.sample_rate),

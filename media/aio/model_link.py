@@ -19,6 +19,9 @@ class ModelLink:
     Readiness of a session, its last error, and the keys that the party is pressing.
 
     `send` writes a frame to the socket, also before the call was answered.
+
+    Attributes:
+        hears_silence: True if the vendor gets silence in place of the party's audio.
     """
 
     def __init__(
@@ -26,6 +29,7 @@ class ModelLink:
     ) -> None:
         self.dialect = dialect
         self.error: AgentFailed | None = None
+        self.hears_silence = False
         self._key = key
         self._loop = loop
         self._send = send
@@ -70,6 +74,11 @@ class ModelLink:
         """Send frames to the vendor."""
         for frame in frames:
             self._send(frame)
+
+    def hear(self, frames: bytes) -> None:
+        """Send audio that must be converted, once the vendor has accepted the session."""
+        if self.dialect.is_ready:
+            self._send(self.dialect.media(bytes(len(frames)) if self.hears_silence else frames, 0))
 
     def press(self, key: str) -> None:
         """Collect a key; the keys are sent together."""

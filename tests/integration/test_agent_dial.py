@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import socket
-import ssl
 import warnings
 from collections.abc import AsyncIterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,10 +17,8 @@ from media.aio.agent_settings import AgentStreamSettings
 from media.aio.agent_stream import AgentStream
 from media.streams import StreamConnectError, StreamSetup
 from tests.support.agent_bot import Bot, no_leaks, raw_server, to_loopback
-from tests.support.agent_paths import Carrier
+from tests.support.agent_paths import Carrier, agent_url, scheme
 from tests.support.ports import free_port
-
-TLS = Path(__file__).parent.parent / "vectors" / "tls"
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +65,7 @@ async def test_an_answer_that_is_no_upgrade(status: int, attempts: int) -> None:
         await writer.drain()
 
     async with raw_server(answer) as port:
-        error = await failure(f"ws://127.0.0.1:{port}/")
+        error = await failure(agent_url(port))
     assert (error.reason, error.http_status, error.attempts) == ("http_status", status, attempts)
     assert requests == attempts
 
@@ -78,10 +74,10 @@ async def test_a_real_server_that_refuses() -> None:
     app = web.Application()
     runner = web.AppRunner(app)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
+    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=Carrier.tls)
     await site.start()
     try:
-        error = await failure(f"ws://127.0.0.1:{runner.addresses[0][1]}/nothing")
+        error = await failure(agent_url(runner.addresses[0][1], "/nothing"))
     finally:
         await runner.cleanup()
     assert (error.reason, error.http_status, error.attempts) == ("http_status", 404, 1)
@@ -99,7 +95,7 @@ async def test_a_second_attempt_may_succeed() -> None:
                 raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
             return [("127.0.0.1", bot.port)]
 
-        stream = await connect("ws://bot.test/ws", flaky)
+        stream = await connect(f"{scheme()}://bot.test/ws", flaky)
         await stream.stop()
     assert calls == 2
     assert bot.request is not None
@@ -107,7 +103,7 @@ async def test_a_second_attempt_may_succeed() -> None:
 
 
 async def test_nobody_listens() -> None:
-    error = await failure(f"ws://127.0.0.1:{free_port()}/")
+    error = await failure(agent_url(free_port()))
     assert (error.reason, error.attempts) == ("connect", 3)
 
 
@@ -118,14 +114,14 @@ async def test_the_next_address_is_tried() -> None:
         async def two(host: str, port: int, tls: bool) -> Sequence[SocketAddress]:
             return [("127.0.0.1", free_port()), ("::1", free_port(), 0, 0), ("127.0.0.1", bot.port)]
 
-        stream = await connect("ws://bot.test/", two)
+        stream = await connect(f"{scheme()}://bot.test/", two)
         await stream.stop()
     assert bot.connections == 1
 
 
 async def test_only_the_addresses_that_were_given_are_dialled() -> None:
     async def elsewhere(host: str, port: int, tls: bool) -> Sequence[SocketAddress]:
-        assert (host, port, tls) == ("127.0.0.1", bot.port, False)
+        assert (host, port, tls) == ("127.0.0.1", bot.port, Carrier.tls is not None)
         return [("127.0.0.1", free_port())]
 
     bot = Bot(wait_closed)
@@ -148,7 +144,7 @@ async def test_a_name_that_has_no_address_or_must_not_be_dialled(
     async def resolve(host: str, port: int, tls: bool) -> Sequence[SocketAddress]:
         raise raised
 
-    error = await failure("ws://bot.test/", resolve)
+    error = await failure(f"{scheme()}://bot.test/", resolve)
     assert (error.reason, error.attempts) == (reason, attempts)
 
 
@@ -156,7 +152,7 @@ async def test_no_address_at_all() -> None:
     async def nothing(host: str, port: int, tls: bool) -> Sequence[SocketAddress]:
         return []
 
-    assert (await failure("ws://bot.test/", nothing)).reason == "dns"
+    assert (await failure(f"{scheme()}://bot.test/", nothing)).reason == "dns"
 
 
 @pytest.mark.parametrize(
@@ -169,7 +165,7 @@ async def test_an_agent_that_hangs_up_during_the_handshake(part: bytes) -> None:
         await writer.drain()
 
     async with raw_server(drop) as port:
-        error = await failure(f"ws://127.0.0.1:{port}/")
+        error = await failure(agent_url(port))
     assert (error.reason, error.attempts) == ("connect", 3)
 
 
@@ -194,7 +190,7 @@ async def test_an_answer_that_is_nonsense(answer: bytes) -> None:
         await reader.read()
 
     async with raw_server(babble) as port:
-        error = await failure(f"ws://127.0.0.1:{port}/")
+        error = await failure(agent_url(port))
     assert (error.reason, error.attempts) == ("protocol", 1)
 
 
@@ -203,7 +199,7 @@ async def test_an_agent_that_says_nothing_uses_up_the_budget() -> None:
         await reader.read()
 
     async with raw_server(silence) as port:
-        error = await failure(f"ws://127.0.0.1:{port}/", budget_s=0.2)
+        error = await failure(agent_url(port), budget_s=0.2)
     assert (error.reason, error.attempts) == ("timeout", 1)
 
 
@@ -212,7 +208,7 @@ async def test_a_resolver_that_says_nothing_uses_up_the_budget() -> None:
         await asyncio.Event().wait()
         return []
 
-    error = await failure("ws://bot.test/", never, budget_s=0.1)
+    error = await failure(f"{scheme()}://bot.test/", never, budget_s=0.1)
     assert (error.reason, error.attempts) == ("timeout", 1)
 
 
@@ -226,7 +222,7 @@ async def test_giving_up_leaves_nothing_open() -> None:
         ended.set()
 
     async with raw_server(silence) as port:
-        dialling = asyncio.create_task(connect(f"ws://127.0.0.1:{port}/"))
+        dialling = asyncio.create_task(connect(agent_url(port)))
         async with asyncio.timeout(40):
             await connected.wait()
         dialling.cancel()
@@ -234,35 +230,3 @@ async def test_giving_up_leaves_nothing_open() -> None:
             await dialling
         async with asyncio.timeout(40):
             await ended.wait()
-
-
-def server_context() -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(TLS / "cert.pem", TLS / "key.pem")
-    return context
-
-
-async def test_tls_checks_the_certificate_and_names_the_host() -> None:
-    named: list[str | None] = []
-    context = server_context()
-    context.sni_callback = lambda _socket, name, _context: named.append(name)
-    trusting = ssl.create_default_context(cafile=str(TLS / "cert.pem"))
-    bot = Bot(wait_closed)
-    async with bot.running(context):
-        stream = await connect(f"wss://bot.test:{bot.port}/ws", ssl_context=trusting)
-        stream.send_dtmf("1", 100)
-        await stream.stop()
-        assert named == ["bot.test"]
-        assert [frame["event"] for frame in bot.received] == ["connected", "start", "dtmf", "stop"]
-
-        wrong_name = await failure(f"wss://other.test:{bot.port}/ws", ssl_context=trusting)
-        untrusted = await failure(f"wss://bot.test:{bot.port}/ws")
-    assert (wrong_name.reason, wrong_name.attempts) == ("tls", 3)
-    assert (untrusted.reason, untrusted.attempts) == ("tls", 3)
-
-
-async def test_tls_to_a_server_without_it() -> None:
-    bot = Bot(wait_closed)
-    async with bot.running():
-        error = await failure(f"wss://bot.test:{bot.port}/ws", budget_s=2.0)
-    assert error.reason in ("tls", "connect")

@@ -26,7 +26,7 @@ from media.streams import (
 )
 from media.types import MarkReached, MediaEvent, RemoteMedia
 from tests.support.agent_bot import FakeTap, no_leaks, to_loopback
-from tests.support.agent_paths import PATHS, Carrier
+from tests.support.agent_paths import Carrier, agent_url
 from tests.support.dialect_agent import DECODERS, MARKS, NO_LAST, SUBPROTOCOLS, heard_in, read_text, spoken
 from tests.support.levels import tone_level_dbfs
 from tests.support.phone import engine_settings
@@ -89,7 +89,7 @@ class Echoes:
         application.router.add_get("/{path}", self._serve)
         self._runner = web.AppRunner(application, shutdown_timeout=1.0)
         await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        await web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=Carrier.tls).start()
         self.port = self._runner.addresses[0][1]
 
     async def stop(self) -> None:
@@ -115,7 +115,7 @@ async def echoes() -> AsyncIterator[Echoes]:
 
 def setup(port: int, path: str, dialect: str, encoding: Encoding, rate: int) -> StreamSetup:
     return StreamSetup(
-        url=f"ws://127.0.0.1:{port}/{path}",
+        url=agent_url(port, f"/{path}"),
         dialect=dialect,
         encoding=encoding,
         sample_rate=rate,
@@ -142,7 +142,7 @@ class Call:
     heard_by_caller: bytearray
 
     @classmethod
-    async def open(cls, engine: MediaEngine, setup: StreamSetup, path: str) -> Call:
+    async def open(cls, engine: MediaEngine, setup: StreamSetup) -> Call:
         agents: list[AgentStream] = []
 
         def on_media(event: MediaEvent) -> None:
@@ -156,7 +156,7 @@ class Call:
             setup,
             resolve=to_loopback,
             on_event=lambda event: None,
-            carrier=ours if path == "engine" else None,
+            carrier=ours,
         )
         agents.append(agent)
         heard = bytearray()
@@ -176,15 +176,14 @@ class Call:
         self.theirs.close()
 
 
-@pytest.mark.parametrize("way", PATHS)
-async def test_a_tone_is_heard_both_ways_in_every_dialect_and_format(echoes: Echoes, way: str) -> None:
+async def test_a_tone_is_heard_both_ways_in_every_dialect_and_format(call_path: str, echoes: Echoes) -> None:
     engine = MediaEngine(engine_settings(200, quarantine_s=4.0))
     await engine.start()
     calls: dict[str, Call] = {}
     for dialect, encoding, rate in FORMATS:
         path = f"{dialect}-{encoding}-{rate}"
         echoes.agents[path] = Echo(dialect)
-        calls[path] = await Call.open(engine, setup(echoes.port, path, dialect, encoding, rate), way)
+        calls[path] = await Call.open(engine, setup(echoes.port, path, dialect, encoding, rate))
     async with asyncio.timeout(30):
         for agent in echoes.agents.values():
             await agent.marked.wait()
@@ -231,7 +230,7 @@ class Talk:
 
 
 @pytest.fixture
-async def talk(request: pytest.FixtureRequest, echoes: Echoes, carrier: None) -> AsyncIterator[Talk]:
+async def talk(request: pytest.FixtureRequest, carrier: None, echoes: Echoes) -> AsyncIterator[Talk]:
     dialect: str = request.param
     sockets: asyncio.Queue[web.WebSocketResponse] = asyncio.Queue()
     frames: asyncio.Queue[dict[str, Any]] = asyncio.Queue()

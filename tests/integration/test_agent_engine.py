@@ -13,7 +13,6 @@ from media.audio import tone
 from media.streams import StreamSetup
 from media.types import MarkReached, MediaEvent, RemoteMedia
 from tests.support.agent_bot import Bot, no_leaks, to_loopback
-from tests.support.agent_paths import PATHS
 from tests.support.levels import tone_level_dbfs
 from tests.support.phone import engine_settings
 
@@ -23,9 +22,8 @@ def towards(stream: RtpStream) -> RemoteMedia:
     return RemoteMedia(address=address, port=port, codec="PCMU", payload_type=0)
 
 
-@pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("rate", [8000, 16_000])
-async def test_an_agent_that_echoes_is_heard_by_the_caller(rate: int, path: str) -> None:
+async def test_an_agent_that_echoes_is_heard_by_the_caller(rate: int, call_path: str) -> None:
     heard_by_agent = bytearray()
     enough = asyncio.Event()
 
@@ -67,7 +65,7 @@ async def test_an_agent_that_echoes_is_heard_by_the_caller(rate: int, path: str)
             ),
             resolve=to_loopback,
             on_event=print,
-            carrier=ours if path == "engine" else None,
+            carrier=ours,
         )
         agents.append(agent)
         theirs.play(tone(1000, 3000))

@@ -14,7 +14,7 @@ from media.aio.agent_settings import AgentStreamSettings
 from media.aio.agent_stream import AgentStream
 from media.streams import AgentClosed, AgentEvent, AgentHold, StreamSetup
 from tests.support.agent_bot import FakeTap, no_leaks, raw_server, to_loopback
-from tests.support.agent_paths import Carrier
+from tests.support.agent_paths import Carrier, agent_url
 from tests.support.raw_agent import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, RawAgent, frame
 from tests.support.waiting import time_passes
 
@@ -54,7 +54,7 @@ async def scene(play: Callable[[RawAgent], Awaitable[None]], **settings: float) 
     async with raw_server(serve) as port:
         made.stream = await AgentStream.connect(
             StreamSetup(
-                url=f"ws://127.0.0.1:{port}/",
+                url=agent_url(port),
                 stream_sid="s",
                 call_sid="c",
                 account_sid="a",

@@ -153,6 +153,15 @@ async def test_question_and_answer_are_heard_both_ways(tmp_path: Path, vendor: s
     assert spoken == [("user", "Where is my order?"), ("agent", "It is on its way.")]
 
 
+async def test_a_vendor_that_takes_the_format_of_the_stream_hears_it(tmp_path: Path) -> None:
+    async with staged(tmp_path, "elevenlabs") as stage:
+        stage.server.heard_as, stage.server.rate_hz = ("l16", 16_000), 16_000
+        call, session = await stage.call()
+        call.speak(440.0)
+        assert await session.until(lambda session: heard(session, 440.0))
+        await stage.over(call, session)
+
+
 @EVERY_VENDOR
 async def test_a_greeting_is_asked_for_when_the_call_is_answered(tmp_path: Path, vendor: str) -> None:
     async with staged(tmp_path, vendor) as stage:
@@ -261,14 +270,15 @@ async def test_a_call_is_held_and_keys_are_sent(tmp_path: Path, vendor: str) -> 
         await stage.over(call, session)
 
 
-async def test_a_model_that_is_paused_hears_silence(tmp_path: Path) -> None:
-    async with staged(tmp_path, "deepgram") as stage:
+@pytest.mark.parametrize("vendor", ["deepgram", "elevenlabs"])
+async def test_a_model_that_is_paused_hears_silence(tmp_path: Path, vendor: str) -> None:
+    async with staged(tmp_path, vendor) as stage:
         call, session = await stage.call()
         call.speak(440.0)
         assert await session.until(lambda session: heard(session, 440.0))
         pause = LiveUpdate(listen_status="pause")
         await stage.world.control.update_call(ACCOUNT_SID, stage.world.records.only().call_sid, pause)
-        # Deepgram ends a session that gets nothing for some seconds.
+        # Deepgram ends a session that gets nothing for some seconds; the audio of ElevenLabs is converted.
         assert await session.until(lambda session: not any(session.heard[-8000:]))
         await stage.over(call, session)
 

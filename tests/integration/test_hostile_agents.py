@@ -20,7 +20,9 @@ from callcontrol.models import Binding, CallRecord
 from media.aio.agent_dial import DialSettings
 from media.aio.agent_settings import AgentStreamSettings
 from sip import Answered, Ended, Failed
+from tests.support import agent_paths
 from tests.support.agent_bot import Bot
+from tests.support.agent_paths import Carrier
 from tests.support.domain import OWN_NUMBER, make_number
 from tests.support.phone import PATIENCE_S, PhoneCall, eventually
 from tests.support.world import World, running
@@ -101,7 +103,7 @@ async def beside_a_neighbour(directory: Path, streams: AgentStreamSettings = STR
 
 @asynccontextmanager
 async def hostile(
-    kind: str, *vendor: str, scheme: str = "ws", module: str = "tests.support.hostile_agent"
+    kind: str, *vendor: str, scheme: str | None = None, module: str = "tests.support.hostile_agent"
 ) -> AsyncIterator[tuple[str, asyncio.StreamReader]]:
     """A hostile agent, or vendor of a speech model: its URL, and what it writes."""
     process = await asyncio.create_subprocess_exec(
@@ -111,13 +113,14 @@ async def hostile(
         kind,
         *vendor,
         cwd=ROOT,
+        env=os.environ | ({} if Carrier.tls is None else {"HOSTILE_TLS": "1"}),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
     )
     assert process.stdin is not None and process.stdout is not None
     try:
         port = int(await process.stdout.readline())
-        yield f"{scheme}://127.0.0.1:{port}/", process.stdout
+        yield f"{scheme or agent_paths.scheme()}://127.0.0.1:{port}/", process.stdout
     finally:
         process.stdin.close()
         await process.wait()
@@ -140,9 +143,7 @@ CODES = [
     ("never_reads", 4408),
     ("tiny_frames", 1008),
 ]
-EVERY_PATH = pytest.mark.parametrize(
-    "call_path", ["engine", pytest.param("python", marks=_AGAIN)], indirect=True
-)
+EVERY_PATH = pytest.mark.parametrize("call_path", ["tls", pytest.param("plain", marks=_AGAIN)], indirect=True)
 SOME = ("garbage", "half_frame", "reset")
 
 

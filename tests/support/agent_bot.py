@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -14,6 +13,7 @@ from aiohttp import WSMsgType, web
 from media import _engine
 from media.aio.agent_dial import SocketAddress
 from media.aio.tap import AgentTap
+from tests.support.agent_paths import Carrier, agent_url
 
 __all__ = ["Bot", "FakeTap", "no_leaks", "raw_server", "to_loopback"]
 
@@ -46,7 +46,7 @@ class Bot:
 
     @property
     def url(self) -> str:
-        return f"ws://127.0.0.1:{self.port}/ws"
+        return agent_url(self.port, "/ws")
 
     @property
     def socket(self) -> web.WebSocketResponse:
@@ -92,12 +92,12 @@ class Bot:
         return self._socket
 
     @asynccontextmanager
-    async def running(self, ssl_context: ssl.SSLContext | None = None) -> AsyncIterator[Bot]:
+    async def running(self) -> AsyncIterator[Bot]:
         app = web.Application()
         app.router.add_get("/{path:.*}", self._serve)
         runner = web.AppRunner(app, shutdown_timeout=1.0)
         await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=ssl_context)
+        site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=Carrier.tls)
         await site.start()
         server = runner.addresses[0]
         self.port = server[1]
@@ -173,13 +173,15 @@ async def raw_server(handle: Handler) -> AsyncIterator[int]:
         finally:
             writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=Carrier.tls)
     try:
         yield server.sockets[0].getsockname()[1]
     finally:
         server.close()
         for writer in writers:
-            writer.transport.abort()
+            # That of TLS which is closed already is taken apart.
+            if Carrier.tls is None or not writer.is_closing():
+                writer.transport.abort()
         await server.wait_closed()
 
 

@@ -3,7 +3,8 @@ An agent that means harm, as a process of its own: what it wastes is its own tim
 
 `python -m tests.support.hostile_agent KIND [VENDOR]` prints the port it listens on and does one kind of harm
 to every connection, until its standard input ends. It writes a line for each thing that a test may wait for.
-With a vendor it accepts the session of a speech model first.
+With a vendor it accepts the session of a speech model first. It speaks TLS with HOSTILE_TLS in its
+environment.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+
+from tests.support.tls_server import in_front_of
 
 TEXT, BINARY, CONTINUATION, PING, PONG = 1, 2, 0, 9, 10
 _MIB = 1 << 20
@@ -349,7 +352,8 @@ def serve(kind: Callable[[socket.socket], None]) -> None:
     """Do harm to every connection until the standard input ends."""
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     server = socket.create_server(("127.0.0.1", 0))
-    print(server.getsockname()[1], flush=True)
+    port: int = server.getsockname()[1]
+    print(in_front_of(port) if "HOSTILE_TLS" in os.environ else port, flush=True)
     for sock in _victims(server):
         threading.Thread(target=_harm, args=(kind, sock), daemon=True).start()
 

@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "bindings.hpp"
+#include "tls.hpp"
 #include "trunkline/engine/agent_socket_handle.hpp"
 #include "trunkline/engine/engine.hpp"
 #include "trunkline/engine/tap_handle.hpp"
@@ -25,18 +27,15 @@ std::string text_of(const nb::bytes& bytes) {
     return {bytes.c_str(), bytes.size()};
 }
 
-std::span<const std::uint8_t> octets_of(const nb::bytes& bytes) {
-    return {reinterpret_cast<const std::uint8_t*>(bytes.c_str()), bytes.size()};
-}
-
 websocket::Track track_of(bool outbound) {
     return outbound ? websocket::Track::outbound : websocket::Track::inbound;
 }
 
 std::shared_ptr<AgentSocketHandle> open_socket(engine::Engine& engine, const engine::StreamHandle* near,
-                                               int descriptor, const nb::bytes& read, bool binary,
-                                               const std::string& encoding, std::uint32_t rate_hz,
-                                               std::size_t max_frames, std::size_t max_message_bytes) {
+                                               int descriptor, TlsHolder* tls, const nb::bytes& read,
+                                               bool binary, const std::string& encoding,
+                                               std::uint32_t rate_hz, std::size_t max_frames,
+                                               std::size_t max_message_bytes) {
     const graph::AudioFormat format = format_of(encoding, rate_hz);
     engine::AgentSocketSettings settings;
     settings.max_message_bytes = max_message_bytes;
@@ -45,7 +44,8 @@ std::shared_ptr<AgentSocketHandle> open_socket(engine::Engine& engine, const eng
     settings.audio.max_frames = max_frames;
     settings.audio.frame_ms = engine::Tap::frame_ms;
     settings.audio.silence = format.silence();
-    return engine.open_agent_socket(near, descriptor, octets_of(read), settings);
+    auto client = tls != nullptr ? std::move(tls->client) : nullptr;
+    return engine.open_agent_socket(near, descriptor, std::move(client), octets_of(read), settings);
 }
 
 void listen(AgentSocketHandle& socket, std::uint8_t listening) {
@@ -59,8 +59,8 @@ void listen(AgentSocketHandle& socket, std::uint8_t listening) {
 
 void bind_agent_socket(nb::module_& module, nb::class_<engine::Engine>& engine) {
     engine.def("open_agent_socket", &open_socket, nb::arg("near").none(), nb::arg("descriptor"),
-               nb::arg("read"), nb::arg("binary"), nb::arg("encoding"), nb::arg("rate_hz"),
-               nb::arg("max_frames"), nb::arg("max_message_bytes"));
+               nb::arg("tls").none(), nb::arg("read"), nb::arg("binary"), nb::arg("encoding"),
+               nb::arg("rate_hz"), nb::arg("max_frames"), nb::arg("max_message_bytes"));
     nb::class_<AgentSocketHandle>(module, "AgentSocket")
         .def_prop_ro("id", &AgentSocketHandle::id)
         .def_prop_ro("frames_sent", &AgentSocketHandle::frames_sent)

@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 
 #include <memory>
+#include <span>
 #include <string>
 
 #include "trunkline/codec/format.hpp"
@@ -21,12 +22,17 @@ void bind_quality(nanobind::class_<engine::StreamHandle>& stream);
 void bind_recording(nanobind::module_& module);
 void bind_settings(nanobind::module_& module);
 void bind_text(nanobind::module_& module);
+void bind_tls(nanobind::module_& module);
 
 /// Make a playback of clips, each with its samples, its rate and the pause behind it in ms; throws
 /// std::invalid_argument for values out of range.
 std::unique_ptr<graph::Playback> make_playback(std::uint64_t id, const nanobind::sequence& clips,
                                                std::uint32_t plays, std::int32_t gain,
                                                std::uint32_t position_every_ms);
+
+inline std::span<const std::uint8_t> octets_of(const nanobind::bytes& bytes) {
+    return {reinterpret_cast<const std::uint8_t*>(bytes.c_str()), bytes.size()};
+}
 
 /// The format of audio by its encoding, "l16", "mulaw" or "alaw"; throws std::invalid_argument for another,
 /// and for a rate other than 8000 and 16000.

@@ -144,6 +144,7 @@ NB_MODULE(_engine, module) {
     trunkline::bindings::bind_recording(module);
     trunkline::bindings::bind_settings(module);
     trunkline::bindings::bind_text(module);
+    trunkline::bindings::bind_tls(module);
     module.def("construct_natively", &trunkline::bindings::construct_natively);
 
     nb::class_<TapHandle>(module, "Tap")

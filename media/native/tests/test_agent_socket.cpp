@@ -8,16 +8,16 @@
 #include <string>
 #include <vector>
 
-#include "driven.hpp"
-#include "trunkline/engine/agent_socket_handle.hpp"
-#include "trunkline/engine/tap_handle.hpp"
-#include "trunkline/text/base64.hpp"
-#include "websocket_peer.hpp"
+#include "agent_scene.hpp"
 
 using namespace trunkline;
 using engine::AgentMessage;
 using engine::EventKind;
+using tests::AgentScene;
+using tests::base64_of;
 using tests::ClientFrame;
+using tests::lost;
+using tests::Messages;
 using tests::ms;
 using tests::Peer;
 using tests::server_frame;
@@ -25,91 +25,8 @@ using tests::server_text;
 using tests::towards;
 using websocket::MessageKind;
 
-namespace {
-
-std::string base64_of(const std::string& bytes) {
-    std::string out(text::base64_size(bytes.size()), ' ');
-    text::to_base64({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()}, out.data());
-    return out;
-}
-
-/// A driven engine with a stream, and a socket to an agent whose other end is the test's.
-struct Scene {
-    explicit Scene(bool binary = false, std::size_t max_frames = 10) {
-        int ends[2];
-        REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == 0);
-        agent = ends[1];
-        stream = driven.media->open_stream(nullptr);
-        stream->connect(towards(peer.udp_port()));
-        engine::AgentSocketSettings settings;
-        settings.audio.binary = binary;
-        settings.audio.max_frames = max_frames;
-        socket = driven.media->open_agent_socket(stream.get(), ends[0], {}, settings);
-        socket->set_templates("said \x01 \x02 \x03 \x04", "heard \x01 \x02 \x03 \x04", 0);
-    }
-    ~Scene() {
-        if (agent >= 0) ::close(agent);
-    }
-
-    std::shared_ptr<engine::TapHandle> attach(bool both = false) {
-        auto tap = stream->open_tap({graph::Encoding::l16, 8000}, both);
-        CHECK(socket->attach(*tap));
-        return tap;
-    }
-
-    void say(const std::vector<std::uint8_t>& bytes) {
-        REQUIRE(::send(agent, bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
-                static_cast<ssize_t>(bytes.size()));
-        driven.run_for(0);
-    }
-
-    /// The frames that have come to the agent.
-    std::vector<ClientFrame> heard() {
-        driven.run_for(0);
-        std::uint8_t room[65536];
-        ssize_t size = 0;
-        while ((size = ::recv(agent, room, sizeof room, 0)) > 0) {
-            received.insert(received.end(), room, room + size);
-            driven.run_for(0);
-        }
-        ended = size == 0;
-        return tests::client_frames(received);
-    }
-
-    /// The messages that have come from it, as kind, code and text.
-    std::vector<std::string> messages() {
-        driven.run_for(0);
-        driven.media->acknowledge();
-        std::vector<std::string> found;
-        util::Node* const first = driven.media->take_messages();
-        for (const util::Node* node = first; node != nullptr; node = node->next_node) {
-            const auto& message = static_cast<const AgentMessage&>(*node);
-            CHECK(message.socket == socket->id());
-            found.push_back(std::to_string(static_cast<int>(message.kind)) + " " +
-                            std::to_string(message.code) + " " +
-                            std::string(message.bytes.begin(), message.bytes.end()));
-        }
-        util::NodeStack::destroy(first);
-        return found;
-    }
-
-    tests::Driven driven;
-    Peer peer;
-    int agent = -1;
-    std::shared_ptr<engine::StreamHandle> stream;
-    std::shared_ptr<engine::AgentSocketHandle> socket;
-    std::vector<std::uint8_t> received;
-    bool ended = false;
-};
-
-using Messages = std::vector<std::string>;
-
-const std::string lost = "8 0 ";
-
-}  // namespace
-
 TEST_CASE("a tap's audio goes to the agent, numbered with the other frames") {
-    Scene scene;
+    AgentScene scene;
     scene.socket->send("start \x01");
     const auto tap = scene.attach();
     scene.driven.run_for(100 * ms);
@@ -131,7 +48,7 @@ TEST_CASE("a tap's audio goes to the agent, numbered with the other frames") {
 }
 
 TEST_CASE("both tracks go to the agent in turn") {
-    Scene scene;
+    AgentScene scene;
     const auto tap = scene.attach(true);
     scene.driven.run_for(100 * ms);
     const auto frames = scene.heard();
@@ -141,7 +58,7 @@ TEST_CASE("both tracks go to the agent in turn") {
 }
 
 TEST_CASE("binary audio goes both ways") {
-    Scene scene(true);
+    AgentScene scene(true);
     const auto tap = scene.attach();
     scene.socket->learn("", "");
     scene.driven.run_for(60 * ms);
@@ -156,7 +73,7 @@ TEST_CASE("binary audio goes both ways") {
 }
 
 TEST_CASE("learned audio is played, and a mark stands between the audio before and behind it") {
-    Scene scene;
+    AgentScene scene;
     const auto tap = scene.attach();
     const auto audio = server_text("<" + base64_of(std::string(1600, '\1')) + ">");
     scene.say(audio);
@@ -184,7 +101,7 @@ TEST_CASE("learned audio is played, and a mark stands between the audio before a
 }
 
 TEST_CASE("what the queue has no room for is dropped and reported once") {
-    Scene scene(true);
+    AgentScene scene(true);
     const auto tap = scene.attach();
     scene.socket->learn("", "");
     const std::string second(16'000, '\1');
@@ -208,7 +125,7 @@ TEST_CASE("what the queue has no room for is dropped and reported once") {
 }
 
 TEST_CASE("audio for an agent that does not read is dropped, and comes back fresh") {
-    Scene scene(false, 3);
+    AgentScene scene(false, 3);
     const auto tap = scene.attach();
     scene.driven.run_for(60'000 * ms);
     CHECK(scene.socket->frames_dropped() > 1000);
@@ -222,14 +139,14 @@ TEST_CASE("audio for an agent that does not read is dropped, and comes back fres
 }
 
 TEST_CASE("an agent that does not read while it is told much is reported once") {
-    Scene scene;
+    AgentScene scene;
     for (int n = 0; n < 2000; ++n)
         scene.socket->send(std::string(1000, 'x'));
     CHECK(scene.messages() == Messages{"7 0 "});
 }
 
 TEST_CASE("a ping of the agent is answered, and a pong of it reported") {
-    Scene scene;
+    AgentScene scene;
     scene.socket->ping();
     CHECK(scene.heard() == std::vector<ClientFrame>{{websocket::Opcode::ping, ""}});
     scene.say(server_frame(0x8a, ""));
@@ -239,7 +156,7 @@ TEST_CASE("a ping of the agent is answered, and a pong of it reported") {
 }
 
 TEST_CASE("an agent that says goodbye and hangs up at once is heard to the end") {
-    Scene scene;
+    AgentScene scene;
     const auto tap = scene.attach();
     scene.socket->learn("<", ">");
     auto bytes = server_text("<" + base64_of(std::string(1600, '\1')) + ">");
@@ -252,7 +169,7 @@ TEST_CASE("an agent that says goodbye and hangs up at once is heard to the end")
 }
 
 TEST_CASE("a connection that breaks is reported once, and everything later is harmless") {
-    Scene scene;
+    AgentScene scene;
     const auto tap = scene.attach();
     ::close(std::exchange(scene.agent, -1));
     CHECK(scene.messages() == Messages{lost});
@@ -272,7 +189,7 @@ TEST_CASE("a connection that breaks is reported once, and everything later is ha
 }
 
 TEST_CASE("a clean end sends all, and waits for the agent to close its side") {
-    Scene scene;
+    AgentScene scene;
     scene.socket->send("waits");
     scene.socket->finish("stop \x01");
     scene.socket->close(1000, "bye");
@@ -291,7 +208,7 @@ TEST_CASE("a clean end sends all, and waits for the agent to close its side") {
 }
 
 TEST_CASE("an end at once waits for nothing") {
-    Scene scene;
+    AgentScene scene;
     scene.socket->disconnect(true);
     CHECK(scene.messages() == Messages{lost});
     CHECK(scene.heard().empty());
@@ -301,7 +218,7 @@ TEST_CASE("an end at once waits for nothing") {
 TEST_CASE("tap and socket end in any order, and the tap can join another socket") {
     for (const bool tap_first : {true, false}) {
         CAPTURE(tap_first);
-        Scene scene;
+        AgentScene scene;
         auto tap = scene.attach();
         scene.driven.run_for(40 * ms);
         CHECK(!scene.heard().empty());
@@ -325,7 +242,7 @@ TEST_CASE("tap and socket end in any order, and the tap can join another socket"
 }
 
 TEST_CASE("a tap of another format is not joined") {
-    Scene scene;
+    AgentScene scene;
     const auto tap = scene.stream->open_tap({graph::Encoding::l16, 16000});
     CHECK_THROWS_AS(scene.socket->attach(*tap), std::invalid_argument);
     CHECK_THROWS_AS(scene.socket->audio(websocket::Track::inbound, std::vector<std::uint8_t>(319)),
@@ -333,11 +250,11 @@ TEST_CASE("a tap of another format is not joined") {
 }
 
 TEST_CASE("a tap has one socket, the last that it was joined to") {
-    Scene scene;
+    AgentScene scene;
     const auto tap = scene.attach();
     int ends[2];
     REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == 0);
-    const auto other = scene.driven.media->open_agent_socket(scene.stream.get(), ends[0], {}, {});
+    const auto other = scene.driven.media->open_agent_socket(scene.stream.get(), ends[0], nullptr, {}, {});
     CHECK(other->attach(*tap));
     scene.driven.run_for(40 * ms);
     scene.heard();
@@ -354,7 +271,7 @@ TEST_CASE("bytes behind the handshake come first") {
     const auto first = server_text("first");
     const auto second = server_text("second");
     REQUIRE(::send(ends[1], second.data(), second.size(), 0) > 0);
-    const auto socket = driven.media->open_agent_socket(nullptr, ends[0], first, {});
+    const auto socket = driven.media->open_agent_socket(nullptr, ends[0], nullptr, first, {});
     driven.run_for(0);
     std::vector<std::string> texts;
     util::Node* const messages = driven.media->take_messages();
@@ -375,7 +292,7 @@ TEST_CASE("an engine with threads carries an agent's audio too") {
     stream->connect(towards(peer.udp_port()));
     int ends[2];
     REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
-    const auto socket = media->open_agent_socket(stream.get(), ends[0], {}, {});
+    const auto socket = media->open_agent_socket(stream.get(), ends[0], nullptr, {}, {});
     socket->set_templates("\x01 \x04", "", 0);
     const auto tap = stream->open_tap({graph::Encoding::l16, 8000});
     REQUIRE(socket->attach(*tap));

@@ -78,8 +78,13 @@ class DeepgramDialect(ModelDialect):
         return _frame("Settings", audio=audio, agent=agent)
 
     def media(self, audio: bytes, timestamp_ms: int, track: Track = "inbound") -> bytes:
-        """Write a frame of audio."""
+        """Write a frame of audio, which is the audio itself."""
         return audio
+
+    @property
+    def envelope(self) -> tuple[bytes, bytes] | None:
+        """Nothing: a binary frame is all audio."""
+        return b"", b""
 
     def _greet(self, greeting: str) -> tuple[bytes, ...]:
         return (_frame("InjectAgentMessage", message=greeting),)

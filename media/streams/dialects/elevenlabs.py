@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Final
 from media._engine import to_base64
 from media.streams.commands import read_audio, read_object
 from media.streams.conversion import RATES_HZ, AudioConverter
+from media.streams.dialects.base import AUDIO
 from media.streams.dialects.json_audio import compact
 from media.streams.dialects.speech_model import (
     Handler,
@@ -77,6 +78,15 @@ class ElevenLabsDialect(ModelDialect):
             override["tts"] = {"voice_id": choice.voice}
         fields = {"conversation_config_override": override} if override else {}
         return _frame("conversation_initiation_client_data", **fields)
+
+    @property
+    def converts_audio(self) -> bool:
+        """True if the vendor has chosen another format than that of the stream, or has not chosen yet."""
+        return self._to_vendor is None or not self._to_vendor.unchanged
+
+    def audio_template(self, track: Track) -> tuple[bytes, int]:
+        """Return a frame of audio with its place."""
+        return b'{"user_audio_chunk":"%s"}' % AUDIO.encode(), 0
 
     def media(self, audio: bytes, timestamp_ms: int, track: Track = "inbound") -> bytes:
         """Write a frame of audio in the vendor's format; empty while the resampler has none."""

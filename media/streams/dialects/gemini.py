@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Final
 from media._engine import to_base64
 from media.streams.commands import read_audio, read_object
 from media.streams.conversion import RATES_HZ, AudioConverter
+from media.streams.dialects.base import AUDIO
 from media.streams.dialects.json_audio import compact
 from media.streams.dialects.speech_model import (
     Handler,
@@ -39,6 +40,8 @@ from media.streams.model import (
 _RATE_HZ: Final = 16_000
 _DEFAULT_RATE_HZ: Final = 24_000
 _MIME: Final = re.compile(r"audio/(?:pcm|l16)(?:;\s*rate=([0-9]{4,6}))?", re.IGNORECASE)
+_AUDIO_BEGIN: Final = b'{"realtimeInput":{"audio":{"mimeType":"audio/pcm;rate=16000","data":"'
+_AUDIO_END: Final = b'"}}}'
 _MAX_PARTS: Final = 64
 _MAX_TEXT_CHARS: Final = 4000
 _MAX_TOKEN_CHARS: Final = 4096
@@ -99,10 +102,13 @@ class GeminiDialect(ModelDialect):
             setup["tools"] = [{"functionDeclarations": declared}]
         return _frame(setup=setup)
 
+    def audio_template(self, track: Track) -> tuple[bytes, int]:
+        """Return a frame of audio with its place."""
+        return _AUDIO_BEGIN + AUDIO.encode() + _AUDIO_END, 0
+
     def media(self, audio: bytes, timestamp_ms: int, track: Track = "inbound") -> bytes:
         """Write a frame of audio."""
-        head = b'{"realtimeInput":{"audio":{"mimeType":"audio/pcm;rate=16000","data":"'
-        return to_base64(head, audio, b'"}}}')
+        return to_base64(_AUDIO_BEGIN, audio, _AUDIO_END)
 
     def _greet(self, greeting: str) -> tuple[bytes, ...]:
         words = f"(The caller is on the line now. Say exactly this, and nothing else: {greeting})"

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final
 
 from media._engine import to_base64
 from media.streams.commands import read_audio, read_object
+from media.streams.dialects.base import AUDIO
 from media.streams.dialects.json_audio import compact
 from media.streams.dialects.speech_model import (
     Handler,
@@ -44,6 +45,9 @@ _BYTES_PER_MS: Final = 8
 _MAX_ITEMS: Final = 64
 _MAX_PENDING_CALLS: Final = 64
 _MAX_FAILURES: Final = 2
+
+_AUDIO_BEGIN: Final = b'{"type":"input_audio_buffer.append","audio":"'
+_AUDIO_END: Final = b'"}'
 
 # Errors after which the session is of no more use; others concern one event of ours.
 _EXPIRED: Final = "session_expired"
@@ -113,9 +117,13 @@ class OpenAIDialect(ModelDialect):
             ]
         return _frame("session.update", session=session)
 
+    def audio_template(self, track: Track) -> tuple[bytes, int]:
+        """Return a frame of audio with its place."""
+        return _AUDIO_BEGIN + AUDIO.encode() + _AUDIO_END, 0
+
     def media(self, audio: bytes, timestamp_ms: int, track: Track = "inbound") -> bytes:
         """Write a frame of audio."""
-        return to_base64(b'{"type":"input_audio_buffer.append","audio":"', audio, b'"}')
+        return to_base64(_AUDIO_BEGIN, audio, _AUDIO_END)
 
     def _greet(self, greeting: str) -> tuple[bytes, ...]:
         words = f"Greet the caller now. Say exactly this, and nothing else: {greeting}"

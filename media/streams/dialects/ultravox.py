@@ -116,18 +116,21 @@ class UltravoxDialect(ModelDialect):
     formats: ClassVar[tuple[tuple[Encoding, int], ...]] = (("l16", _RATE_HZ),)
     binary_audio: ClassVar[bool] = True
 
-    __slots__ = ("_heard_ms", "_spoken")
+    __slots__ = ("_spoken",)
 
     def __init__(self, setup: StreamSetup) -> None:
         super().__init__(setup)
-        self._heard_ms = 0
         self._spoken: dict[int, str] = {}
         """Utterances that are not complete, by their ordinals."""
 
     def media(self, audio: bytes, timestamp_ms: int, track: Track = "inbound") -> bytes:
-        """Write a frame of audio."""
-        self._heard_ms = timestamp_ms
+        """Write a frame of audio, which is the audio itself."""
         return audio
+
+    @property
+    def envelope(self) -> tuple[bytes, bytes] | None:
+        """Nothing: a binary frame is all audio."""
+        return b"", b""
 
     def _greet(self, greeting: str) -> tuple[bytes, ...]:
         return (_frame("forced_agent_message", content=greeting, urgency="immediate"),)
@@ -144,7 +147,7 @@ class UltravoxDialect(ModelDialect):
     def closed(self, code: int, reason: str) -> AgentFailed | None:
         """Evaluate a close frame: 4000 is added to the status of HTTP that a fault has."""
         error = super().closed(code, reason)
-        if error is None and self._heard_ms >= _NEARLY_OVER_MS:
+        if error is None and self._now_ms >= _NEARLY_OVER_MS:
             return failed("max_duration", reason, may_continue=True)
         if error is not None and 4500 <= code < 4600:
             return replace(error, may_continue=True)

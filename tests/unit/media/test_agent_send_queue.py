@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any, cast
-
-import picows
 
 from media.aio.agent_send_queue import AgentSendQueue
 from media.aio.early_playout import EarlyPlayout
@@ -23,31 +22,24 @@ class Socket:
         self.room: int | None = None
         self.outbox: AgentSendQueue
 
-    @property
-    def underlying_transport(self) -> Socket:
-        return self
-
     def set_write_buffer_limits(self, high: int, low: int) -> None:
         assert low < high
 
-    def send(self, kind: picows.WSMsgType, data: bytes) -> None:
+    def is_closing(self) -> bool:
+        return False
+
+    def write(self, data: bytes) -> None:
         self.sent.append(json.loads(data))
         if self.room is not None:
             self.room -= 1
             if self.room == 0:
                 self.outbox.writable(False)
 
-    def send_ping(self) -> None:
-        self.sent.append("ping")
-
-    def send_pong(self, payload: bytes) -> None:
-        self.sent.append(("pong", payload))
-
 
 def made(frames: int = 10) -> tuple[AgentSendQueue, Socket, ExotelDialect]:
     dialect, socket = ExotelDialect(SETUP), Socket()
     socket.outbox = AgentSendQueue(dialect, frames)
-    socket.outbox.open(cast(picows.WSTransport, socket))
+    socket.outbox.open(cast(asyncio.Transport, socket))
     return socket.outbox, socket, dialect
 
 
@@ -60,11 +52,8 @@ def test_nothing_waits_while_the_socket_takes_it() -> None:
     outbox, socket, dialect = made()
     outbox.audio(b"\0\0", 20)
     assert outbox.control(dialect.dtmf("1", 100))
-    outbox.pong(b"x")
-    outbox.ping()
     assert stamps(socket) == [20]
     assert socket.sent[1]["event"] == "dtmf"
-    assert socket.sent[2:] == [("pong", b"x"), "ping"]
     assert (outbox.frames_sent, outbox.frames_dropped) == (1, 0)
 
 
@@ -74,13 +63,10 @@ def test_the_oldest_audio_is_dropped_and_answers_are_kept() -> None:
     for stamp in range(20, 140, 20):
         outbox.audio(b"\0\0", stamp)
         assert outbox.control(dialect.dtmf("1", stamp))
-    outbox.pong(b"first")
-    outbox.pong(b"last")
     assert socket.sent == []
     outbox.writable(True)
-    assert socket.sent[0] == ("pong", b"last")
-    assert [frame["event"] for frame in socket.sent[1:]] == ["dtmf"] * 6 + ["media"] * 3
-    assert [frame["sequence_number"] for frame in socket.sent[1:]] == [str(number) for number in range(1, 10)]
+    assert [frame["event"] for frame in socket.sent] == ["dtmf"] * 6 + ["media"] * 3
+    assert [frame["sequence_number"] for frame in socket.sent] == [str(number) for number in range(1, 10)]
     assert stamps(socket) == [80, 100, 120]
     assert (outbox.frames_sent, outbox.frames_dropped) == (3, 3)
 

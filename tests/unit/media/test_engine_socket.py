@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from media import _engine
+from media.aio.agent_connection import AgentConnection
 from media.aio.agent_settings import AgentStreamSettings
 from media.aio.agent_socket import SocketListener
 from media.aio.engine_socket import EngineSocket
@@ -17,6 +18,8 @@ from media.aio.tap import AgentTap
 from media.streams import DIALECTS, StreamSetup
 
 SETUP = StreamSetup(url="ws://x/", stream_sid="s", call_sid="c", account_sid="a", from_="+1", to="+2")
+
+CONNECTION = AgentConnection(cast(socket.socket, "socket"))
 
 
 class Notes:
@@ -47,16 +50,16 @@ class Face:
         self.engine = self
         self.socket = EngineSocket(
             cast(SocketListener, self.listener),
-            (cast(socket.socket, "socket"), b"read"),
+            (CONNECTION, b"read"),
             cast(RtpStream, self),
             SETUP,
             AgentStreamSettings(),
             binary=False,
         )
 
-    def open_agent_socket(self, near: object, sock: object, read: bytes, **options: Any) -> Notes:
+    def open_agent_socket(self, near: object, connection: object, read: bytes, **options: Any) -> Notes:
         self.tell = options.pop("on_message")
-        self.opened = {"sock": sock, "read": read, **options}
+        self.opened = {"connection": connection, "read": read, **options}
         return self.native
 
 
@@ -67,7 +70,7 @@ async def face() -> Face:
 
 async def test_the_engine_gets_the_socket_and_what_was_read_of_it(face: Face) -> None:
     assert face.opened == {
-        "sock": "socket",
+        "connection": CONNECTION,
         "read": b"read",
         "binary": False,
         "audio_format": ("l16", 8000),

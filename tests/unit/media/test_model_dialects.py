@@ -24,6 +24,7 @@ from media.streams import (
     ModelDialect,
 )
 from media.streams.commands import MAX_TRANSCRIPT_CHARS
+from media.streams.dialects.base import AUDIO
 from tests.support.examples import examples
 from tests.support.levels import tone_level_dbfs
 from tests.support.model_setups import (
@@ -289,6 +290,27 @@ def test_gemini_leaves_after_the_turn_and_keeps_its_token() -> None:
 def test_gemini_counts_tokens() -> None:
     usage = read(accepted("gemini"), usageMetadata={"promptTokenCount": 7, "responseTokenCount": 3})
     assert usage == AgentUsage((("responses", 1), ("input_tokens", 7), ("output_tokens", 3)))
+
+
+@EVERY_VENDOR
+def test_audio_by_the_template_is_the_audio_that_the_dialect_writes(provider: str) -> None:
+    dialect, audio = accepted(provider), bytes(range(160))
+    template, origin_ms = dialect.audio_template("inbound")
+    assert (dialect.converts_audio, origin_ms) == (False, 0)
+    if dialect.binary_audio:
+        assert (template, dialect.media(audio, 20), dialect.envelope) == (b"", audio, (b"", b""))
+    else:
+        assert template.replace(AUDIO.encode(), b64encode(audio)) == dialect.media(audio, 20)
+        assert dialect.envelope is None, "each of its messages says more than audio"
+
+
+@pytest.mark.parametrize(("audio_format", "converts"), [("pcm_16000", False), ("ulaw_8000", True)])
+def test_elevenlabs_converts_for_agents_of_another_format(audio_format: str, converts: bool) -> None:
+    dialect = make_dialect("elevenlabs")
+    assert dialect.converts_audio, "nobody has said a format yet"
+    event = {"agent_output_audio_format": "pcm_16000", "user_input_audio_format": audio_format}
+    read(dialect, type="conversation_initiation_metadata", conversation_initiation_metadata_event=event)
+    assert dialect.converts_audio is converts
 
 
 @pytest.mark.parametrize("audio_format", ["ulaw_8000", "pcm_8000", "pcm_16000", "pcm_24000", "pcm_44100"])

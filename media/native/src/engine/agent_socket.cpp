@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -42,9 +43,11 @@ class MaskKeys {
 
 }  // namespace
 
-AgentSocket::AgentSocket(std::uint64_t id, int descriptor, const AgentSocketSettings& settings, Shard& shard)
+AgentSocket::AgentSocket(std::uint64_t id, int descriptor, std::unique_ptr<tls::Client> tls,
+                         const AgentSocketSettings& settings, Shard& shard)
     : id_(id),
       descriptor_(descriptor),
+      tls_(std::move(tls)),
       settings_(settings),
       shard_(shard),
       outbound_(settings.audio, figures_, *this),
@@ -56,7 +59,8 @@ AgentSocket::~AgentSocket() {
 
 void AgentSocket::open(std::span<const std::uint8_t> bytes, std::int64_t now_ns) {
     take(bytes, now_ns);
-    if (shard_.watch(descriptor_, *this, EPOLLIN | EPOLLOUT | EPOLLRDHUP) != 0) end();
+    const bool ended = tls_ != nullptr && tls_->state() != tls::State::open;
+    if (ended || shard_.watch(descriptor_, *this, EPOLLIN | EPOLLOUT | EPOLLRDHUP) != 0) end();
 }
 
 void AgentSocket::attach(Tap* tap, std::int64_t now_ns) {
@@ -120,22 +124,62 @@ void AgentSocket::handled(std::int64_t spent_ns, std::int64_t now_ns) {
 
 /// Write what the socket takes.
 void AgentSocket::flush() {
-    while (descriptor_ >= 0 && !outbound_.output().empty()) {
-        const auto bytes = outbound_.output();
+    while (descriptor_ >= 0) {
+        const auto bytes = unsent();
+        if (bytes.empty()) break;
         const ssize_t sent = ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent >= 0) {
-            outbound_.sent(static_cast<std::size_t>(sent));
+            this->sent(static_cast<std::size_t>(sent));
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
             outbound_.blocked();
             return;
         } else if (errno != EINTR) {
             // What the agent sent before may still be there to be read, and tells why.
-            outbound_.drop();
+            drop_output();
         }
     }
     // The agent closes its side in answer. To close ours before all that it sent was read would reset the
     // connection, and it might lose our last frames.
-    if (descriptor_ >= 0 && std::exchange(disconnecting_, false)) ::shutdown(descriptor_, SHUT_WR);
+    if (descriptor_ >= 0 && disconnecting_ && may_end()) {
+        disconnecting_ = false;
+        ::shutdown(descriptor_, SHUT_WR);
+    }
+}
+
+/// Many ends of TLS take the end of ours for the end of both, and drop what they had to say: over TLS, our
+/// end waits for the agent's close frame.
+bool AgentSocket::may_end() const {
+    return tls_ == nullptr || inbound_.finished();
+}
+
+/// What the socket is to take next. TLS gets as much as a record holds, once the record before is gone: so
+/// all else waits where it can still be dropped, and the limits are those of a connection without it.
+std::span<const std::uint8_t> AgentSocket::unsent() {
+    const auto plain = outbound_.output();
+    if (tls_ == nullptr) return plain;
+    if (!tls_->output().empty()) return tls_->output();
+    if (!plain.empty()) {
+        sealed_bytes_ = std::min(plain.size(), tls::Client::max_record_bytes);
+        if (!tls_->write(plain.first(sealed_bytes_))) drop_output();
+    } else if (disconnecting_ && may_end()) {
+        tls_->close();
+    }
+    return tls_->output();
+}
+
+void AgentSocket::sent(std::size_t size_bytes) {
+    if (tls_ == nullptr) {
+        outbound_.sent(size_bytes);
+        return;
+    }
+    tls_->sent(size_bytes);
+    if (tls_->output().empty()) outbound_.sent(std::exchange(sealed_bytes_, 0));
+}
+
+void AgentSocket::drop_output() {
+    outbound_.drop();
+    sealed_bytes_ = 0;
+    if (tls_ != nullptr) tls_->sent(tls_->output().size());
 }
 
 bool AgentSocket::receive(io::ReceiveBatch&, io::SendBatch&, std::int64_t now_ns) {
@@ -149,7 +193,12 @@ bool AgentSocket::receive(io::ReceiveBatch&, io::SendBatch&, std::int64_t now_ns
         end();
         return false;
     }
-    take(std::span(room).first(static_cast<std::size_t>(size)), now_ns);
+    const auto bytes = std::span(room).first(static_cast<std::size_t>(size));
+    if (tls_ == nullptr) {
+        take(bytes, now_ns);
+    } else {
+        decrypt(bytes, now_ns);
+    }
     // A read that leaves room has emptied the socket; only the end of the connection may be behind it.
     return inbound_.wants_more() && (hung_up || static_cast<std::size_t>(size) == room.size());
 }
@@ -157,6 +206,22 @@ bool AgentSocket::receive(io::ReceiveBatch&, io::SendBatch&, std::int64_t now_ns
 void AgentSocket::take(std::span<const std::uint8_t> bytes, std::int64_t now_ns) {
     now_ns_ = now_ns;
     inbound_.receive(bytes, now_ns);
+    settle(now_ns);
+}
+
+void AgentSocket::decrypt(std::span<const std::uint8_t> bytes, std::int64_t now_ns) {
+    now_ns_ = now_ns;
+    tls_->receive(bytes);
+    std::array<std::uint8_t, tls::Client::max_record_bytes> room;
+    while (const std::size_t size = tls_->read(room)) {
+        inbound_.receive_record(std::span(room).first(size), now_ns);
+    }
+    settle(now_ns);
+    if (tls_->state() != tls::State::open) end();
+}
+
+/// Write the answers to what was read, and pause if it was too much.
+void AgentSocket::settle(std::int64_t now_ns) {
     flush();
     if (inbound_.paused() && !pause_.armed()) shard_.wheel().arm(pause_, pause_tick_ms, now_ns);
 }
@@ -171,15 +236,14 @@ void AgentSocket::tick(std::int64_t now_ns) {
 
 /// Read on after something that reading waited for.
 void AgentSocket::proceed(std::int64_t now_ns) {
-    flush();
-    if (inbound_.paused() && !pause_.armed()) shard_.wheel().arm(pause_, pause_tick_ms, now_ns);
+    settle(now_ns);
     if (descriptor_ >= 0 && inbound_.wants_more()) shard_.read_on(*this);
 }
 
 void AgentSocket::end() {
     if (descriptor_ < 0) return;
     ::close(std::exchange(descriptor_, -1));
-    outbound_.drop();
+    drop_output();
     message(websocket::MessageKind::lost, 0, {});
 }
 

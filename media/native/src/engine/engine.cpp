@@ -101,12 +101,13 @@ std::shared_ptr<ConferenceHandle> Engine::open_conference(std::uint32_t rate_hz)
 }
 
 std::shared_ptr<AgentSocketHandle> Engine::open_agent_socket(const StreamHandle* near, int descriptor,
+                                                             std::unique_ptr<tls::Client> tls,
                                                              std::span<const std::uint8_t> read,
                                                              const AgentSocketSettings& settings) {
     if (closed_) throw std::logic_error("the engine is closed");
     Shard& shard = near != nullptr && near->open() ? *near->shard_ : *emptiest().shard;
     const std::uint64_t id = next_id();
-    auto made = std::make_unique<AgentSocket>(id, descriptor, settings, shard);
+    auto made = std::make_unique<AgentSocket>(id, descriptor, std::move(tls), settings, shard);
     auto handle = std::make_shared<AgentSocketHandle>(shared_from_this(), shard, made.get(), id);
     // From here on it is the shard's, which lets go of it when the handle is released.
     (void)made.release();

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include "trunkline/engine/event_queue.hpp"
 #include "trunkline/engine/readable.hpp"
 #include "trunkline/engine/timer_wheel.hpp"
+#include "trunkline/tls/client.hpp"
 #include "trunkline/util/node.hpp"
 #include "trunkline/websocket/inbound.hpp"
 #include "trunkline/websocket/outbound.hpp"
@@ -33,7 +35,8 @@ struct AgentSocketSettings {
     std::size_t max_message_bytes = 1 << 20;
 };
 
-/// The connected TCP socket of a WebSocket to an agent, and the audio between it and a tap.
+/// The connected TCP socket of a WebSocket to an agent, with or without TLS, and the audio between it and a
+/// tap.
 ///
 /// Lives on one shard's thread, from after the handshake. Audio passes to and from the attached tap; what
 /// else the agent sends goes to the control thread, and what else it gets comes from there.
@@ -42,13 +45,14 @@ class AgentSocket final : public util::Node,
                           private websocket::InboundListener,
                           private websocket::OutboundListener {
   public:
-    /// Takes over the descriptor.
-    AgentSocket(std::uint64_t id, int descriptor, const AgentSocketSettings& settings, Shard& shard);
+    /// Takes over the descriptor. `tls` is null for a connection without it, otherwise open.
+    AgentSocket(std::uint64_t id, int descriptor, std::unique_ptr<tls::Client> tls,
+                const AgentSocketSettings& settings, Shard& shard);
     ~AgentSocket() override;
 
     // Orders, run between packets.
 
-    /// Begin, with what was read behind the handshake.
+    /// Begin, with what was read, and decrypted, behind the handshake.
     void open(std::span<const std::uint8_t> bytes, std::int64_t now_ns);
     /// Join it to a tap of the same shard, or, with null, to none.
     void attach(Tap* tap, std::int64_t now_ns);
@@ -96,11 +100,19 @@ class AgentSocket final : public util::Node,
 
     void tick(std::int64_t now_ns);
     void proceed(std::int64_t now_ns);
+    std::span<const std::uint8_t> unsent();
+    void sent(std::size_t size_bytes);
+    void drop_output();
+    bool may_end() const;
     void take(std::span<const std::uint8_t> bytes, std::int64_t now_ns);
+    void decrypt(std::span<const std::uint8_t> bytes, std::int64_t now_ns);
+    void settle(std::int64_t now_ns);
     void end();
 
     std::uint64_t id_;
     int descriptor_;
+    std::unique_ptr<tls::Client> tls_;
+    std::size_t sealed_bytes_ = 0;  ///< Of the output, in records that the socket has not taken whole.
     AgentSocketSettings settings_;
     Shard& shard_;
     websocket::OutboundFigures figures_;

@@ -68,8 +68,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
     std::shared_ptr<ConferenceHandle> open_conference(std::uint32_t rate_hz);
 
     /// Take over the connected socket of a WebSocket to an agent, with what was read behind the handshake, on
-    /// the shard of `near`, or on the one with fewest streams.
+    /// the shard of `near`, or on the one with fewest streams. `tls` is null for a connection without it.
     std::shared_ptr<AgentSocketHandle> open_agent_socket(const StreamHandle* near, int descriptor,
+                                                         std::unique_ptr<tls::Client> tls,
                                                          std::span<const std::uint8_t> read,
                                                          const AgentSocketSettings& settings);
 

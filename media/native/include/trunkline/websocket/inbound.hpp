@@ -57,6 +57,15 @@ class Inbound {
     /// Take bytes that were read.
     void receive(std::span<const std::uint8_t> bytes, std::int64_t now_ns);
 
+    /// Likewise of bytes that came in one record of TLS, which is work by itself.
+    void receive_record(std::span<const std::uint8_t> bytes, std::int64_t now_ns) {
+        budget_.record(now_ns);
+        receive(bytes, now_ns);
+    }
+
+    /// True when nothing that comes counts any more: a close frame has come, or what is none of the protocol.
+    bool finished() const { return finished_; }
+
     /// True while more should be read.
     bool wants_more() const { return !held_ && !budget_.paused(); }
 

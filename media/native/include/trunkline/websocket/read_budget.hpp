@@ -15,6 +15,8 @@ class ReadBudget {
     static constexpr std::int64_t burst_ns = 50'000'000;
     /// Cost of any frame beside its bytes: the smallest take as much work as those of 20 ms.
     static constexpr std::int64_t frame_bytes = 4096;
+    /// Cost of a record of TLS, some microseconds of work, however few bytes are in it.
+    static constexpr std::int64_t record_bytes = 256;
     /// Frames that wait when a pause begins: more is abuse.
     static constexpr std::int64_t abuse_bytes = 16 << 20;
     static constexpr std::int64_t max_pause_ns = 1'000'000'000;
@@ -23,6 +25,9 @@ class ReadBudget {
 
     /// Count a frame.
     void read(std::size_t size_bytes, std::int64_t now_ns);
+
+    /// Count a record.
+    void record(std::int64_t now_ns);
 
     /// Count time spent on a message.
     void spent(std::int64_t spent_ns, std::int64_t now_ns);

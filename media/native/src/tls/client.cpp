@@ -1,0 +1,245 @@
+#include "trunkline/tls/client.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+#if TRUNKLINE_HAVE_SSL
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+#include <array>
+
+namespace trunkline::tls {
+
+namespace {
+
+/// Those of Python's `ssl.create_default_context`, which everything else here connects with.
+constexpr const char* ciphers =
+    "@SECLEVEL=2:ECDH+AESGCM:ECDH+CHACHA20:ECDH+AES:DHE+AES:!aNULL:!eNULL:!aDSS:!SHA1:!AESCCM";
+/// `http/1.1` as it lies on the wire (RFC 7301 3.1).
+constexpr std::array<unsigned char, 9> protocols{8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
+
+/// The text of the last error of the library.
+std::string reason() {
+    const unsigned long error = ERR_peek_last_error();
+    const char* text = ERR_reason_error_string(error);
+    return text != nullptr ? text : "TLS failed";
+}
+
+bool is_address(const std::string& host) {
+    ASN1_OCTET_STRING* const address = a2i_IPADDRESS(host.c_str());
+    ASN1_OCTET_STRING_free(address);
+    return address != nullptr;
+}
+
+}  // namespace
+
+struct Context::Library {
+    ~Library() { SSL_CTX_free(context); }
+    SSL_CTX* context = SSL_CTX_new(TLS_client_method());
+};
+
+struct Client::Library {
+    ~Library() { SSL_free(ssl); }
+
+    /// Counts what the far end sends beside data once the connection is open; nobody needs much of it, and
+    /// each new key is work. What is beyond the limit is not read.
+    static void count(int written, int, int type, const void*, std::size_t, SSL* ssl, void* library) {
+        auto& counted = *static_cast<Library*>(library);
+        if (written != 0 || type != SSL3_RT_HANDSHAKE || !counted.open) return;
+        if (++counted.later_messages > max_later_messages) (void)BIO_reset(SSL_get_rbio(ssl));
+    }
+
+    SSL* ssl = nullptr;
+    BIO* received = nullptr;
+    BIO* sending = nullptr;
+    std::string host;
+    bool open = false;
+    bool told_end = false;
+    int later_messages = 0;
+};
+
+Context::Context(const std::string& authorities_file) : library_(std::make_unique<Library>()) {
+    SSL_CTX* const context = library_->context;
+    ERR_clear_error();
+    if (context == nullptr || SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
+        SSL_CTX_set_cipher_list(context, ciphers) != 1 ||
+        SSL_CTX_set_alpn_protos(context, protocols.data(), protocols.size()) != 0) {
+        throw std::invalid_argument("TLS cannot be set up: " + reason());
+    }
+    const int loaded = authorities_file.empty()
+                           ? SSL_CTX_set_default_verify_paths(context)
+                           : SSL_CTX_load_verify_locations(context, authorities_file.c_str(), nullptr);
+    if (loaded != 1) throw std::invalid_argument("the authorities cannot be read: " + reason());
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
+    SSL_CTX_set_options(context, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+    X509_VERIFY_PARAM* const rules = SSL_CTX_get0_param(context);
+    X509_VERIFY_PARAM_set_flags(rules, X509_V_FLAG_TRUSTED_FIRST);
+    X509_VERIFY_PARAM_set_hostflags(rules, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+}
+
+Context::~Context() = default;
+
+Client::Client(const Context& context, const std::string& host) : library_(std::make_unique<Library>()) {
+    ERR_clear_error();
+    Library& library = *library_;
+    library.host = host;
+    library.ssl = SSL_new(context.library_->context);
+    library.received = BIO_new(BIO_s_mem());
+    library.sending = BIO_new(BIO_s_mem());
+    if (library.ssl == nullptr || library.received == nullptr || library.sending == nullptr) {
+        BIO_free(library.received);
+        BIO_free(library.sending);
+        throw std::invalid_argument("TLS cannot be set up: " + reason());
+    }
+    SSL_set_bio(library.ssl, library.received, library.sending);
+    X509_VERIFY_PARAM* const rules = SSL_get0_param(library.ssl);
+    const bool named = is_address(host) ? X509_VERIFY_PARAM_set1_ip_asc(rules, host.c_str()) == 1
+                                        : X509_VERIFY_PARAM_set1_host(rules, host.data(), host.size()) == 1 &&
+                                              SSL_set_tlsext_host_name(library.ssl, host.c_str()) == 1;
+    if (host.empty() || !named) throw std::invalid_argument("the name of the host cannot be one");
+    SSL_set_msg_callback(library.ssl, &Library::count);
+    SSL_set_msg_callback_arg(library.ssl, &library);
+    SSL_set_connect_state(library.ssl);
+    advance();
+}
+
+Client::~Client() = default;
+
+void Client::receive(std::span<const std::uint8_t> bytes) {
+    if (state_ != State::connecting && state_ != State::open) return;
+    ERR_clear_error();
+    if (BIO_write(library_->received, bytes.data(), static_cast<int>(bytes.size())) !=
+        static_cast<int>(bytes.size())) {
+        settle(-1);
+    } else if (state_ == State::connecting) {
+        advance();
+    }
+}
+
+std::size_t Client::read(std::span<std::uint8_t> room) {
+    // Without read-ahead, the library has nothing of a record but what is left of the last, or a part.
+    if (state_ != State::open ||
+        (BIO_ctrl_pending(library_->received) == 0 && SSL_pending(library_->ssl) == 0)) {
+        return 0;
+    }
+    ERR_clear_error();
+    const int size = SSL_read(library_->ssl, room.data(), static_cast<int>(room.size()));
+    collect();
+    if (library_->later_messages > max_later_messages) {
+        state_ = State::failed;
+        fault_ = "too many messages of the protocol itself";
+        return 0;
+    }
+    if (size > 0) return static_cast<std::size_t>(size);
+    settle(size);
+    return 0;
+}
+
+bool Client::write(std::span<const std::uint8_t> bytes) {
+    if (state_ != State::open) return false;
+    if (bytes.empty()) return true;
+    ERR_clear_error();
+    const int size = SSL_write(library_->ssl, bytes.data(), static_cast<int>(bytes.size()));
+    collect();
+    if (size <= 0) settle(size);
+    return size > 0;
+}
+
+void Client::close() {
+    if ((state_ != State::open && state_ != State::ended) || std::exchange(library_->told_end, true)) return;
+    ERR_clear_error();
+    // It is told; the answer is not waited for.
+    (void)SSL_shutdown(library_->ssl);
+    collect();
+}
+
+void Client::sent(std::size_t size_bytes) {
+    sent_bytes_ += size_bytes;
+    if (sent_bytes_ < output_.size()) return;
+    output_.clear();
+    sent_bytes_ = 0;
+}
+
+/// Go on with the handshake.
+void Client::advance() {
+    const int result = SSL_do_handshake(library_->ssl);
+    collect();
+    if (result != 1) {
+        settle(result);
+        return;
+    }
+    state_ = State::open;
+    library_->open = true;
+}
+
+/// Evaluate what the library could not do.
+void Client::settle(int result) {
+    const int error = SSL_get_error(library_->ssl, result);
+    if (error == SSL_ERROR_WANT_READ) return;
+    if (error == SSL_ERROR_ZERO_RETURN) {
+        state_ = State::ended;
+        return;
+    }
+    state_ = State::failed;
+    const long verified = SSL_get_verify_result(library_->ssl);
+    if (verified == X509_V_OK) {
+        fault_ = reason();
+    } else if (verified == X509_V_ERR_HOSTNAME_MISMATCH || verified == X509_V_ERR_IP_ADDRESS_MISMATCH) {
+        fault_ = "certificate verify failed: the certificate is not valid for '" + library_->host + "'";
+    } else {
+        fault_ = std::string("certificate verify failed: ") + X509_verify_cert_error_string(verified);
+    }
+}
+
+/// Fetch what the library has to send.
+void Client::collect() {
+    const std::size_t size = BIO_ctrl_pending(library_->sending);
+    if (size == 0) return;
+    const std::size_t at = output_.size();
+    output_.resize(at + size);
+    (void)BIO_read(library_->sending, output_.data() + at, static_cast<int>(size));
+}
+
+}  // namespace trunkline::tls
+
+#else
+
+namespace trunkline::tls {
+
+struct Context::Library {};
+struct Client::Library {};
+
+Context::Context(const std::string&) {
+    throw std::invalid_argument("the engine was built without TLS (libssl)");
+}
+
+Context::~Context() = default;
+
+Client::Client(const Context&, const std::string&) {
+    throw std::invalid_argument("the engine was built without TLS (libssl)");
+}
+
+Client::~Client() = default;
+
+void Client::receive(std::span<const std::uint8_t>) {}
+
+std::size_t Client::read(std::span<std::uint8_t>) {
+    return 0;
+}
+
+bool Client::write(std::span<const std::uint8_t>) {
+    return false;
+}
+
+void Client::close() {}
+
+void Client::sent(std::size_t) {}
+
+}  // namespace trunkline::tls
+
+#endif

@@ -3,8 +3,6 @@
 from dataclasses import dataclass, field
 from math import inf
 
-from sip.values import constructed_natively
-
 
 @dataclass(frozen=True, slots=True)
 class Timers:

@@ -16,6 +16,18 @@ def make_mailbox() -> CallMailbox:
     return CallMailbox(make_ringing(), lambda _: None)
 
 
+class Handler:
+    """Notes the events that it is given; the call is finished, or not, after each."""
+
+    def __init__(self, *, finished: bool = True) -> None:
+        self.handled: list[Event] = []
+        self._finished = finished
+
+    def __call__(self, event: Event) -> bool:
+        self.handled.append(event)
+        return self._finished
+
+
 async def test_events_are_handled_in_order_until_the_call_is_finished() -> None:
     mailbox, handled = make_mailbox(), list[Event]()
 
@@ -36,23 +48,23 @@ async def test_events_are_handled_in_order_until_the_call_is_finished() -> None:
 
 
 async def test_an_event_wakes_a_call_that_waits() -> None:
-    mailbox, handled = make_mailbox(), list[Event]()
-    running = asyncio.create_task(mailbox.run(lambda event: handled.append(event) is None))
+    mailbox, handle = make_mailbox(), Handler()
+    running = asyncio.create_task(mailbox.run(handle))
     await asyncio.sleep(0)
     mailbox.post(LegConfirmed(0))
-    assert handled == [], "never within the callback that reports it"
+    assert handle.handled == [], "never within the callback that reports it"
     await running
-    assert handled == [LegConfirmed(0)]
+    assert handle.handled == [LegConfirmed(0)]
 
 
 async def test_a_timer_that_was_stopped_after_it_fired_is_not_handled() -> None:
-    mailbox, handled = make_mailbox(), list[Event]()
+    mailbox, handle = make_mailbox(), Handler()
     mailbox.arm(Timer.RING, 0.0)
     mailbox.arm(Timer.TALK, 0.0)
     await until(lambda: len(mailbox._queue) == 2)
     mailbox.disarm(Timer.RING)
-    await mailbox.run(lambda event: handled.append(event) is None)
-    assert handled == [TimerFired(Timer.TALK)]
+    await mailbox.run(handle)
+    assert handle.handled == [TimerFired(Timer.TALK)]
 
 
 async def test_an_error_ends_the_call_and_no_event_is_handled_after_it() -> None:
@@ -70,10 +82,10 @@ async def test_an_error_ends_the_call_and_no_event_is_handled_after_it() -> None
 
 
 async def test_a_call_that_is_cancelled_handles_no_more() -> None:
-    mailbox, handled = make_mailbox(), list[Event]()
-    running = asyncio.create_task(mailbox.run(lambda event: handled.append(event) is not None))
+    mailbox, handle = make_mailbox(), Handler(finished=False)
+    running = asyncio.create_task(mailbox.run(handle))
     await asyncio.sleep(0)
     mailbox.post(LegConfirmed(0))
     running.cancel()
     await asyncio.wait([running])
-    assert running.cancelled() and handled == []
+    assert running.cancelled() and handle.handled == []

@@ -313,7 +313,7 @@ def _open_all(connection: Connection, held: Sequence[_Values]) -> None:
 
 
 def give_back(connection: Connection, wanted: _Values) -> None:
-    """Give back what was held for a call that has a reserve."""
+    """Return to the wallet what was held for a call that has a reserve."""
     if wanted["amount_paise"]:
         TAKE.run(connection, {**wanted, "charge_paise": 0})
 

@@ -11,6 +11,7 @@ import asyncio
 import socket
 from contextlib import suppress
 
+from media.aio.agent_dial import Resolve, dial_tcp
 from media.aio.agent_send_queue import QueuedSocket
 from media.aio.agent_settings import AgentStreamSettings
 from media.aio.agent_socket import SocketListener
@@ -26,12 +27,18 @@ _KEEPALIVE_PROBES = 2
 
 async def open_audiosocket(
     listener: SocketListener,
-    sock: socket.socket,
     dialect: Dialect,
     setup: StreamSetup,
     settings: AgentStreamSettings,
+    resolve: Resolve,
 ) -> None:
-    """Carry a stream by a connected socket, from now on the connection's; `on_open` is called with it."""
+    """
+    Connect to the agent of a stream; `on_open` gets the connection.
+
+    Raises:
+        StreamConnectError: It could not be opened.
+    """
+    sock = await dial_tcp(setup, resolve, settings.dial)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _KEEPALIVE_S)

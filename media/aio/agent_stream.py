@@ -13,12 +13,13 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 
+from media.aio.agent_audiosocket import open_audiosocket
 from media.aio.agent_backpressure import OrderedDecoder, RateLimit
 from media.aio.agent_dial import Resolve
-from media.aio.agent_open import open_socket
 from media.aio.agent_settings import AgentStreamSettings
 from media.aio.agent_socket import AgentSocket
 from media.aio.early_playout import EarlyPlayout, PendingMarks
+from media.aio.engine_socket import open_engine_socket
 from media.aio.model_link import ModelLink
 from media.aio.stream import RtpStream
 from media.aio.tap import AgentTap
@@ -51,6 +52,7 @@ from media.streams import (
     dialect_class,
     frame_bytes,
 )
+from media.streams.dialects.audiosocket import AudioSocketDialect
 from media.streams.model import BROKEN, closed_by_agent
 
 _LOGGER = logging.getLogger(__name__)
@@ -141,7 +143,11 @@ class AgentStream:
         stream = cls(setup, on_event, settings or AgentStreamSettings())
         stream._announce_on_open = announce
         try:
-            await open_socket(stream, stream._dialect, setup, stream._settings, resolve, carrier)
+            opening = stream, stream._dialect, setup, stream._settings, resolve
+            if setup.dialect == AudioSocketDialect.name:
+                await open_audiosocket(*opening)
+            else:
+                await open_engine_socket(*opening, carrier)
             if stream.model is not None and (announce or not stream.model.dialect.begins_with_call):
                 await stream.model.until_ready(stream._settings.model_timeout_s)
         except BaseException:
@@ -184,11 +190,10 @@ class AgentStream:
             )
 
     def _attach(self) -> None:
-        """Have the socket carry the tap's audio; a vendor's model gets none before it is ready."""
+        """Join socket and tap, so that audio passes; a vendor's model gets none before it is ready."""
         if self._closed or self._tap is None or self._socket is None:
             return
-        model = self.model
-        if model is None or (model.dialect.is_ready and not model.dialect.converts_audio):
+        if self.model is None or self.model.takes_audio:
             self._socket.attach(self._tap)
 
     def send_audio(self, frames: bytes, track: Track = "inbound") -> None:
@@ -196,12 +201,10 @@ class AgentStream:
         assert len(frames) % self._frame_bytes == 0
         if self._closed or self._tap is None or self._socket is None:
             return
-        if self.model is None:
+        if self.model is None or self.model.takes_audio:
             self._socket.audio(frames, track)
-        elif self.model.dialect.converts_audio:
+        else:
             self.model.hear(frames)
-        elif self.model.dialect.is_ready:
-            self._socket.audio(frames, track)
 
     def listen(self, listening: Listening) -> None:
         """

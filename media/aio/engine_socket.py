@@ -10,15 +10,49 @@ from typing import TypeVar
 
 from media import _engine
 from media.aio.agent_connection import AgentConnection
+from media.aio.agent_dial import Resolve, dial_websocket
 from media.aio.agent_settings import AgentStreamSettings
 from media.aio.agent_socket import SocketListener
 from media.aio.stream import RtpStream
 from media.aio.tap import AgentTap
-from media.streams import FRAME_MS, Dialect, Listening, StreamSetup, Track, frame_bytes
+from media.errors import EngineClosed
+from media.streams import (
+    FRAME_MS,
+    Dialect,
+    Listening,
+    StreamConnectError,
+    StreamSetup,
+    Track,
+    frame_bytes,
+)
 
 T = TypeVar("T")
 
 _LISTENING: dict[Listening, int] = {"resume": 0, "pause": 1, "silence": 2}
+
+
+async def open_engine_socket(
+    listener: SocketListener,
+    dialect: Dialect,
+    setup: StreamSetup,
+    settings: AgentStreamSettings,
+    resolve: Resolve,
+    carrier: RtpStream | None,
+) -> None:
+    """
+    Open the WebSocket of a stream on the engine thread of `carrier`; `on_open` gets it.
+
+    Raises:
+        StreamConnectError: It could not be opened, or there is no such thread any more.
+    """
+    if carrier is None:
+        raise StreamConnectError("connect", detail="the call has no media")
+    connected = await dial_websocket(setup, resolve, settings.dial)
+    try:
+        opened = EngineSocket(listener, connected, carrier, setup, settings, dialect.binary_audio)
+    except EngineClosed:
+        raise StreamConnectError("connect", detail="the media engine is closed") from None
+    listener.on_open(opened)
 
 
 class EngineSocket:

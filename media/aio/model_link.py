@@ -75,8 +75,13 @@ class ModelLink:
         for frame in frames:
             self._send(frame)
 
+    @property
+    def takes_audio(self) -> bool:
+        """True when the vendor has accepted the session, and takes audio as it is."""
+        return self.dialect.is_ready and not self.dialect.converts_audio
+
     def hear(self, frames: bytes) -> None:
-        """Send audio that must be converted, once the vendor has accepted the session."""
+        """Send audio that must be converted; none before the vendor has accepted the session."""
         if self.dialect.is_ready:
             self._send(self.dialect.media(bytes(len(frames)) if self.hears_silence else frames, 0))
 

@@ -6,7 +6,7 @@ from tests.test_layering import PACKAGES, imports, sources
 
 
 def test_the_clients_import_nothing_of_the_product() -> None:
-    product = {*PACKAGES, "mcp", "picows"}
+    product = {*PACKAGES, "mcp"}
     wrong = [
         f"{path}:{line} imports {module}"
         for path in sources("tests/acceptance")

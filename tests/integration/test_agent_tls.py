@@ -138,7 +138,7 @@ class Server:
         self._writer.write(data)
 
     def records(self) -> bytes:
-        """What is to be sent."""
+        """Bytes that are to be sent."""
         with suppress(SSL.WantReadError):
             return self.tls.bio_read(1 << 20)
         return b""

@@ -19,7 +19,7 @@ PATHS = ("plain", "tls")
 
 class Carrier:
     """
-    What the agents of the running test have in common.
+    Settings that the agents of the running test share.
 
     `stream` is one whose engine thread carries their sockets, `tls` what their servers speak TLS with.
     """
@@ -40,7 +40,7 @@ def scheme() -> str:
 
 @contextmanager
 def on_path(path: str) -> Iterator[None]:
-    """Have agents take a path, and their certificate trusted."""
+    """Run the block with agents on a path, and their certificate trusted."""
     if path == "plain":
         yield
         return

@@ -29,6 +29,11 @@ std::string reason() {
     return text != nullptr ? text : "TLS failed";
 }
 
+/// Forget the errors of earlier calls on this thread, which the library would take for those of the next one.
+void forget_errors() {
+    if (ERR_peek_error() != 0) ERR_clear_error();
+}
+
 bool is_address(const std::string& host) {
     ASN1_OCTET_STRING* const address = a2i_IPADDRESS(host.c_str());
     ASN1_OCTET_STRING_free(address);
@@ -64,7 +69,7 @@ struct Client::Library {
 
 Context::Context(const std::string& authorities_file) : library_(std::make_unique<Library>()) {
     SSL_CTX* const context = library_->context;
-    ERR_clear_error();
+    forget_errors();
     if (context == nullptr || SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
         SSL_CTX_set_cipher_list(context, ciphers) != 1 ||
         SSL_CTX_set_alpn_protos(context, protocols.data(), protocols.size()) != 0) {
@@ -85,7 +90,7 @@ Context::Context(const std::string& authorities_file) : library_(std::make_uniqu
 Context::~Context() = default;
 
 Client::Client(const Context& context, const std::string& host) : library_(std::make_unique<Library>()) {
-    ERR_clear_error();
+    forget_errors();
     Library& library = *library_;
     library.host = host;
     library.ssl = SSL_new(context.library_->context);
@@ -112,7 +117,7 @@ Client::~Client() = default;
 
 void Client::receive(std::span<const std::uint8_t> bytes) {
     if (state_ != State::connecting && state_ != State::open) return;
-    ERR_clear_error();
+    forget_errors();
     if (BIO_write(library_->received, bytes.data(), static_cast<int>(bytes.size())) !=
         static_cast<int>(bytes.size())) {
         settle(-1);
@@ -127,7 +132,7 @@ std::size_t Client::read(std::span<std::uint8_t> room) {
         (BIO_ctrl_pending(library_->received) == 0 && SSL_pending(library_->ssl) == 0)) {
         return 0;
     }
-    ERR_clear_error();
+    forget_errors();
     const int size = SSL_read(library_->ssl, room.data(), static_cast<int>(room.size()));
     collect();
     if (library_->later_messages > max_later_messages) {
@@ -143,7 +148,7 @@ std::size_t Client::read(std::span<std::uint8_t> room) {
 bool Client::write(std::span<const std::uint8_t> bytes) {
     if (state_ != State::open) return false;
     if (bytes.empty()) return true;
-    ERR_clear_error();
+    forget_errors();
     const int size = SSL_write(library_->ssl, bytes.data(), static_cast<int>(bytes.size()));
     collect();
     if (size <= 0) settle(size);
@@ -152,7 +157,7 @@ bool Client::write(std::span<const std::uint8_t> bytes) {
 
 void Client::close() {
     if ((state_ != State::open && state_ != State::ended) || std::exchange(library_->told_end, true)) return;
-    ERR_clear_error();
+    forget_errors();
     // It is told; the answer is not waited for.
     (void)SSL_shutdown(library_->ssl);
     collect();

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from media import _engine
 from media.aio.detection import Detection, decode_detection
-from media.aio.playback import Playbacks
+from media.aio.playback import StreamPlaybacks
 from media.aio.recording import Recording, natural_rate
 from media.aio.tap import AgentTap, FrameListener, Monitor
 from media.audio import Clip
@@ -48,8 +48,8 @@ class RtpStream:
     One RTP stream: a port, a far end, and the processing of its audio.
 
     Sent audio is, in this order of precedence: digits, the tap's audio, playback, audio that the linked
-    stream receives, silence while a tap is open or audio is muted, or soft noise if enabled. Created by
-    `MediaEngine.open_stream`.
+    stream receives, silence while a tap is open or audio is muted, or soft noise if enabled. Tracks are added
+    to it. Created by `MediaEngine.open_stream`.
     """
 
     def __init__(
@@ -81,9 +81,9 @@ class RtpStream:
         return Detection(self.native)
 
     @cached_property
-    def playbacks(self) -> Playbacks:
-        """Queue of playbacks, made at its first use."""
-        return Playbacks(self.native, self._engine.next_id)
+    def playbacks(self) -> StreamPlaybacks:
+        """Queue of playbacks, and the tracks; made at its first use."""
+        return StreamPlaybacks(self.native, self._engine.next_id)
 
     @property
     def closed(self) -> bool:

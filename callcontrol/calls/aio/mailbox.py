@@ -16,6 +16,7 @@ from callcontrol.calls.events.agent import AgentDigits, AgentHangup, AgentTransf
 from callcontrol.calls.events.answers import Timer, TimerFired
 from callcontrol.calls.events.commands import (
     DigitsRequested,
+    DubRequested,
     HangupRequested,
     ListenRequested,
     MuteRequested,
@@ -41,6 +42,7 @@ _SHED: Final = (
     MuteRequested,
     ListenRequested,
     DigitsRequested,
+    DubRequested,
     TranscriptionRequested,
     SentenceHeard,
 )

@@ -20,7 +20,6 @@ from callcontrol.calls.hangup_cause import (
     NORMAL_CLEARING,
     HangupCause,
 )
-from callcontrol.calls.tracks import LegTracks
 from callcontrol.ids import LegId
 from callcontrol.models.parties import Party, RouteAttempt
 from sip.machine import Machine, Rules, compile_rules
@@ -104,7 +103,8 @@ class Leg(Machine[LegState]):
         """True after the leg has ended."""
         self.muted_says = False
         self.muted_hears = False
-        self._tracks: LegTracks | None = None
+        self.tracks: dict[str, int] = {}
+        """Sounds that its party hears beside everything else: number in the media engine by name."""
 
     @property
     def dialled(self) -> str | None:
@@ -132,13 +132,6 @@ class Leg(Machine[LegState]):
             return []
         self.muted_says, self.muted_hears = wanted
         return [MuteLeg(self.id, *wanted)]
-
-    @property
-    def tracks(self) -> LegTracks:
-        """Sounds that its party hears beside everything else."""
-        if self._tracks is None:
-            self._tracks = LegTracks(self.id)
-        return self._tracks
 
     def handle(self, what: LegInput, params: LegParams = NO_PARAMS) -> list[Effect]:
         """Handle one input and return the effects; inputs without a rule in this state do nothing."""

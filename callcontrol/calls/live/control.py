@@ -32,6 +32,7 @@ from callcontrol.calls.hangup_cause import ORIGINATOR_CANCEL
 from callcontrol.calls.leg import LegView
 from callcontrol.calls.steps.agent_stream import AgentStep
 from callcontrol.calls.steps.bridge import BridgeStep
+from callcontrol.calls.steps.dub import change_track, dub_problem
 from callcontrol.calls.steps.party_transfer import PartyTransferStep
 from callcontrol.calls.transfers.replaces import PartnerStep
 from callcontrol.calls.transfers.transfer import peer_of
@@ -83,7 +84,7 @@ def _may_dub(call: "CallMachine", command: DubRequested) -> str | None:
     leg = _leg_of(call, command.party)
     if leg is None:
         return f"its party {command.party} is not there"
-    return call.legs[leg].tracks.reject_reason(command.dub)
+    return dub_problem(call.legs[leg], command.dub)
 
 
 def _may_listen(call: "CallMachine", _: ListenRequested) -> str | None:
@@ -185,7 +186,7 @@ def _send_digits(call: "CallMachine", command: DigitsRequested) -> Iterator[Effe
 def _dub(call: "CallMachine", command: DubRequested) -> Iterator[Effect]:
     leg = _leg_of(call, command.party)
     if leg is not None:
-        yield from call.legs[leg].tracks.change(command.dub)
+        yield from change_track(call.legs[leg], command.dub)
 
 
 def _transfer(call: "CallMachine", command: TransferCommand) -> Iterator[Effect]:

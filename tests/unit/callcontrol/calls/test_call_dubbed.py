@@ -11,7 +11,7 @@ from callcontrol.calls.events.media import TrackFailed
 from callcontrol.calls.live import control
 from callcontrol.calls.plan import Dub, Pause, Play, Say, Step, TrackAction
 from callcontrol.calls.product import ProductPolicy
-from callcontrol.calls.tracks import MAX_TRACKS
+from callcontrol.calls.steps.dub import MAX_TRACKS
 from callcontrol.masking.product import MASKING
 from callcontrol.otp.product import OTP
 from media.aio.playback import MAX_TRACKS as ENGINE_TRACKS

@@ -130,6 +130,19 @@ class ModelSession:
     resumption: str | None = field(default=None, repr=False)
 
 
+def without_key(text: str, key: str) -> str:
+    """
+    Return a text of a vendor without the key, which some repeat in their words.
+
+    A text that was cut off may end within the key; up to three characters of it say nothing.
+    """
+    text = text.replace(key, "[key]")
+    for length in range(len(key) - 1, 3, -1):
+        if text.endswith(key[:length]):
+            return f"{text[:-length]}[key]"
+    return text
+
+
 def model_headers(session: ModelSession) -> list[tuple[str, str]]:
     """Return the headers of the upgrade request that show the vendor the key."""
     key = session.api_key

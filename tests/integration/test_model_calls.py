@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -62,7 +62,7 @@ async def test_the_socket_of_a_session_has_its_own_url_and_the_time_that_is_left
     [
         (401, b'{"detail":"sk-secret is no key"}', "http_status", 1),
         (402, b'{"detail":"no money"}', "rejected", 1),
-        (429, b"", "rejected", 1),
+        (429, b"", "rejected", 3),
         (500, b"<html>", "http_status", 3),
         (302, b"", "http_status", 1),
         (201, b"nonsense", "protocol", 1),
@@ -78,6 +78,27 @@ async def test_answers_without_a_session(status: int, body: bytes, reason: str, 
     if status >= 300:
         assert failure.http_status == status
         assert failure.error is not None and failure.error.code == f"http_{status}"
+
+
+async def test_a_key_that_an_answer_repeats_is_not_shown_where_its_words_are_cut_off() -> None:
+    words = "x" * 494 + "sk-secret"
+    async with vendor((401, json.dumps({"detail": words}).encode())) as server:
+        failure = await refused(server.url)
+    assert failure.error is not None and failure.error.message.endswith("x[key]")
+    assert "sk-s" not in failure.error.message
+
+
+async def test_the_address_of_a_session_is_not_kept_by_the_check_of_addresses() -> None:
+    checked: list[str] = []
+
+    class Noting(OpenDestinations):
+        def check_url(self, url: str, *, schemes: Sequence[str]) -> None:
+            checked.append(url)
+
+    async with vendor() as server:
+        setup, _ = await ask(server.url, destinations=Noting())
+        origin = setup.url.partition("/calls")[0]
+        assert f"{origin}/" in checked and not any("/calls/" in url for url in checked)
 
 
 async def test_a_vendor_cannot_send_the_socket_where_it_must_not_go() -> None:

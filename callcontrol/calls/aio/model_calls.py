@@ -3,7 +3,9 @@
 import asyncio
 import errno
 from dataclasses import replace
+from http import HTTPStatus
 from typing import Final
+from urllib.parse import urlsplit
 
 import aiohttp
 
@@ -15,12 +17,13 @@ from callcontrol.egress.aio.http_client import (
     reason_of,
 )
 from callcontrol.egress.requests import is_success
-from callcontrol.egress.url_policy import STREAM_SCHEMES, WEB_SCHEMES, Destinations
+from callcontrol.egress.url_policy import SOCKET_SCHEMES, WEB_SCHEMES, Destinations
 from callcontrol.errors import DomainError
 from media.aio.agent_settings import AgentStreamSettings
 from media.streams import CommandError, ModelSession, StreamConnectError, StreamSetup
 from media.streams.dialects.ultravox import call_request, read_call, read_refusal
 from media.streams.model import ConnectFailure
+from media.streams.speech_models import without_key
 
 # The answer repeats the instructions and the tools.
 _MAX_ANSWER_BYTES: Final = 512 * 1024
@@ -33,8 +36,8 @@ async def created(
     """
     Create a session; returns the setup of its WebSocket, and the settings with the time that is left for it.
 
-    Failures of connecting and 5xx answers are retried, as for the opening of a socket: a session that nobody
-    joins ends by itself.
+    Failures of connecting, 429 and 5xx answers are retried, as for the opening of a socket: a session that
+    nobody joins ends by itself.
 
     Raises:
         StreamConnectError: There is no session. It is ``rejected`` where the account's quota is used up.
@@ -77,7 +80,9 @@ async def _create(
             if not is_success(response.status):
                 raise _refused(response.status, body, session.api_key)
         joined = read_call(body)
-        destinations.check_url(joined, schemes=STREAM_SCHEMES)
+        # Its path and query are a secret that is used once, and what is checked is kept.
+        origin = urlsplit(joined)._replace(path="/", query="")
+        destinations.check_url(origin.geturl(), schemes=SOCKET_SCHEMES)
     except DomainError as refusal:
         raise StreamConnectError("forbidden", detail=refusal.message) from None
     except (CommandError, NotAnswered) as problem:
@@ -91,8 +96,7 @@ async def _create(
 
 def _refused(status: int, body: bytes, key: str) -> StreamConnectError:
     error, is_quota = read_refusal(status, body)
-    # Some vendors repeat a wrong key in their words.
-    error = replace(error, message=error.message.replace(key, "[key]"))
+    error = replace(error, message=without_key(error.message, key))
     return StreamConnectError("rejected" if is_quota else "http_status", status, error=error)
 
 
@@ -104,6 +108,7 @@ def _reason_of(error: Exception) -> ConnectFailure:
 
 def _may_try_again(failure: StreamConnectError) -> bool:
     """Return True as for the opening of a socket, but not after a timeout: it may have been received."""
-    if failure.reason == "http_status":
-        return failure.http_status is not None and failure.http_status >= 500
-    return failure.reason in _UNREACHED
+    status = failure.http_status
+    return failure.reason in _UNREACHED or (
+        status is not None and (status == HTTPStatus.TOO_MANY_REQUESTS or status >= 500)
+    )

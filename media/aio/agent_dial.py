@@ -74,7 +74,8 @@ async def dial(
     Open the socket of a stream, with retries where they may help.
 
     Failures of name resolution, connections and TLS, and 5xx answers are retried, of a vendor also 429; an
-    answer of any other status is final. `make_listener` is called once per socket that completes the handshake.
+    answer of any other status is final. `make_listener` is called once per socket that completes the
+    handshake.
 
     Raises:
         StreamConnectError: No attempt succeeded within the budget.

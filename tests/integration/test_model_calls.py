@@ -15,6 +15,7 @@ from aiohttp import web
 from callcontrol.calls.aio.model_calls import created
 from callcontrol.egress.aio.resolver import DestinationGuard
 from callcontrol.egress.url_policy import Destinations
+from fixtures.model_elevenlabs import ElevenLabsServer
 from fixtures.model_ultravox import UltravoxServer
 from media.aio.agent_dial import DialSettings
 from media.aio.agent_settings import AgentStreamSettings
@@ -86,6 +87,25 @@ async def test_a_key_that_an_answer_repeats_is_not_shown_where_its_words_are_cut
         failure = await refused(server.url)
     assert failure.error is not None and failure.error.message.endswith("x[key]")
     assert "sk-s" not in failure.error.message
+
+
+async def test_a_signed_address_is_asked_for_with_the_key_and_dialled_without_it() -> None:
+    server = ElevenLabsServer(key="sk-secret")
+    async with server.running():
+        setup = make_dialect("elevenlabs", url=f"{server.url}?agent_id=a")._setup
+        assert setup.model is not None
+        signed, _ = await created(setup, setup.model, OpenDestinations(), SETTINGS)
+        assert "conversation_signature=cvtkn_0" in signed.url
+        server.fault = "unauthorized"
+        with pytest.raises(StreamConnectError) as caught:
+            await created(setup, setup.model, OpenDestinations(), SETTINGS)
+    assert (caught.value.http_status, caught.value.attempts) == (401, 1)
+
+
+async def test_a_vendor_that_wants_no_request_is_asked_for_nothing() -> None:
+    setup = make_dialect("openai", url="ws://127.0.0.1:1/")._setup
+    assert setup.model is not None
+    assert await created(setup, setup.model, OpenDestinations(), SETTINGS) == (setup, SETTINGS)
 
 
 async def test_the_address_of_a_session_is_not_kept_by_the_check_of_addresses() -> None:

@@ -355,7 +355,7 @@ def serve(kind: Callable[[socket.socket], None]) -> None:
 
 
 def _behind_a_request(sock: socket.socket) -> None:
-    """Give a session for a request, whose WebSocket does the harm."""
+    """Return a session for a request, whose WebSocket does the harm."""
     head = sock.recv(65536, socket.MSG_PEEK)
     if not head.startswith(b"POST") and b"/get-signed-url" not in head:
         harm(Victim(sock))

@@ -15,9 +15,6 @@ import asyncio
 import os
 import sys
 from contextlib import AsyncExitStack
-from typing import Any
-
-import aiohttp
 
 from fixtures.model_deepgram import DeepgramServer
 from fixtures.model_elevenlabs import ElevenLabsServer
@@ -26,9 +23,9 @@ from fixtures.model_openai import OpenAIServer
 from fixtures.model_server import ModelServer, ModelSession, parrot
 from fixtures.model_ultravox import UltravoxServer
 from media.audio import tone
+from trunkline_client import ApiError, AsyncClient
+from trunkline_client.generated.fields.shared import ModelFields
 
-POLL_S = 0.5
-OVER = {"completed", "busy", "no-answer", "failed", "canceled"}
 VENDORS: dict[str, type[ModelServer]] = {
     "openai": OpenAIServer,
     "deepgram": DeepgramServer,
@@ -53,19 +50,10 @@ async def attend(session: ModelSession) -> None:
     await parrot(session)
 
 
-async def ask(http: aiohttp.ClientSession, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
-    """Make a request of the API; a refusal ends the program with its words."""
-    async with http.request(method, path, json=body) as response:
-        answer = await response.json()
-        if response.status >= 400:
-            sys.exit(f"{response.status}: {answer['error']['message']}")
-        return answer["data"]
-
-
 async def talk(arguments: argparse.Namespace) -> int:
     """Place the call, and wait for its end."""
     provider, key = arguments.provider, os.environ.get("VENDOR_KEY")
-    model: dict[str, Any] = {
+    model: ModelFields = {
         "provider": provider,
         "model": arguments.model or MODELS[provider],
         "instructions": "You answer the telephone of a restaurant. Be brief and friendly.",
@@ -78,18 +66,16 @@ async def talk(arguments: argparse.Namespace) -> int:
             server = VENDORS[provider](attend, key="stand-in")
             await running.enter_async_context(server.running())
             model["url"] = server.url
-        base = os.environ.get("BASE", "http://127.0.0.1:8080")
-        headers = {"Authorization": f"Bearer {os.environ['KEY']}"}
-        http = await running.enter_async_context(aiohttp.ClientSession(base, headers=headers))
-        call: dict[str, Any] = {"to": arguments.to, "from": arguments.from_, "model": model}
-        shown = await ask(http, "POST", "/v1/calls", {**call, "time_limit": arguments.seconds})
-        print(f"calling {shown['to']}", flush=True)
-        while shown["status"] not in OVER:
-            await asyncio.sleep(POLL_S)
-            shown = await ask(http, "GET", f"/v1/calls/{shown['call_sid']}")
-    stream = shown["stream"]
-    print(f"{shown['status']}: {stream['protocol']} {stream['model']}, usage {stream['usage']}", flush=True)
-    return 0 if shown["status"] == "completed" else 1
+        client = await running.enter_async_context(AsyncClient())
+        call = await client.calls.create(
+            to=arguments.to, from_=arguments.from_, model=model, time_limit=arguments.seconds
+        )
+        async for event in call.events():
+            print(f"{event.name}: {call.to}", flush=True)
+            call = event.call
+    if stream := call.stream:
+        print(f"{call.status}: {stream.protocol} {stream.model}, usage {stream.usage}", flush=True)
+    return 0 if call.status == "completed" else 1
 
 
 def main() -> int:
@@ -100,7 +86,10 @@ def main() -> int:
     parser.add_argument("--from", dest="from_", default="+918047000001")
     parser.add_argument("--to", default="+919800000001", help="E.164, such as a number of the sandbox")
     parser.add_argument("--seconds", type=int, default=10, help="longest duration of the call")
-    return asyncio.run(talk(parser.parse_args()))
+    try:
+        return asyncio.run(talk(parser.parse_args()))
+    except ApiError as refusal:
+        sys.exit(str(refusal))
 
 
 if __name__ == "__main__":

@@ -245,8 +245,8 @@ def call_request(body: CreateCall | CreateStreamCall) -> domain.CreateCall:
     )
 
 
-def _given(model: RequestModel) -> dict[str, Any]:
-    return model.model_dump(by_alias=True, exclude_none=True)
+def _given(model: RequestModel, *but: str) -> dict[str, Any]:
+    return model.model_dump(by_alias=True, exclude_none=True, exclude=set(but))
 
 
 def _live_update(body: UpdateLiveCall) -> LiveUpdate:
@@ -262,6 +262,8 @@ def _live_update(body: UpdateLiveCall) -> LiveUpdate:
         recording_channels=body.record.channels if body.record else "dual",
         transcription=body.transcribe.action if body.transcribe else None,
         transcription_language=(body.transcribe and body.transcribe.language) or USUAL_LANGUAGE,
+        dub=_given(body.dub, "party") if body.dub else None,
+        dub_party=body.dub.party if body.dub else "a",
         digits=body.dtmf.digits if body.dtmf else None,
         digits_party=body.dtmf.party if body.dtmf else "a",
         transfer=_transfer(transfer) if transfer is not None else None,

@@ -1,20 +1,22 @@
 """Request that changes an active call."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from api.schemas.base import RequestModel
+from api.schemas.base import Reach, RequestModel
 from api.schemas.calls import MAX_TIME_LIMIT_S, MAX_TIMEOUT_S, MIN_TIMEOUT_S, InviteHeaders
 from api.schemas.common import Digits
 from api.schemas.forms import Callee, WebUrl
-from api.schemas.verbs import HeardLanguage
+from api.schemas.verbs import DubFields, HeardLanguage
 from callcontrol.e164 import MAX_NUMBER_CHARS
 from callcontrol.egress.url_policy import WEB_SCHEMES
 from callcontrol.errors import FieldError
+from callcontrol.instructions.verbs import unreachable_errors, verb_errors
 
-__all__ = ["LiveDigits", "LiveRecording", "LiveTranscription", "LiveTransfer", "UpdateLiveCall"]
+__all__ = ["LiveDigits", "LiveDub", "LiveRecording", "LiveTranscription", "LiveTransfer", "UpdateLiveCall"]
 
 PartyName = Literal["a", "b"]
 
@@ -31,6 +33,12 @@ class LiveTranscription(RequestModel):
 
     action: Literal["start", "stop"]
     language: Annotated[HeardLanguage, Field(description="With start; en-IN by default.")] | None = None
+
+
+class LiveDub(DubFields):
+    """Change of a track: a sound that a party hears beside everything else."""
+
+    party: PartyName = "a"
 
 
 class LiveDigits(RequestModel):
@@ -58,6 +66,7 @@ _ORDERS = (
     "listen_status",
     "record",
     "transcribe",
+    "dub",
     "dtmf",
     "transfer",
     "time_limit",
@@ -101,6 +110,7 @@ class UpdateLiveCall(RequestModel):
     ) = None
     record: LiveRecording | None = None
     transcribe: LiveTranscription | None = None
+    dub: LiveDub | None = None
     dtmf: LiveDigits | None = None
     transfer: LiveTransfer | None = None
     time_limit: (
@@ -138,4 +148,21 @@ class UpdateLiveCall(RequestModel):
         match given.get("transcribe"):
             case {"action": "stop", "language": language} if language is not None:
                 errors.append(FieldError("transcribe.language", "goes with start only"))
-        return errors
+        return errors + [_in_dub(error) for error in verb_errors(_dubbed(given))]
+
+    @classmethod
+    def unreachable(cls, given: Mapping[str, Any], reach: Reach) -> list[FieldError]:
+        """Errors of a sound that this server cannot play or fetch."""
+        return [_in_dub(error) for error in unreachable_errors(_dubbed(given), reach.rules)]
+
+
+def _dubbed(given: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the change of a track as the verb that it is."""
+    dub = given.get("dub")
+    if not isinstance(dub, Mapping):
+        return []
+    return [{**{name: value for name, value in dub.items() if name != "party"}, "verb": "dub"}]
+
+
+def _in_dub(error: FieldError) -> FieldError:
+    return replace(error, field=error.field.replace("verbs[0]", "dub", 1))

@@ -16,9 +16,11 @@ from api.schemas.common import E164, Digits, Filled
 from api.schemas.forms import CompleteTarget, StreamUrl, WebUrl
 from api.schemas.model import ModelFields
 from api.schemas.streams import StreamFields
+from callcontrol.calls.plan import TrackAction
 from callcontrol.e164 import MAX_NUMBER_CHARS
 from callcontrol.errors import FieldError
 from callcontrol.instructions.verbs import MAX_MESSAGE_CHARS, NO_REJECT, VERBS, header_errors
+from callcontrol.instructions.verbs.dubbing import MAX_GAIN_DB, MAX_NAME_CHARS, MIN_GAIN_DB
 from media.audio import SpeechError
 from media.audio.recognition import LANGUAGE_TAG
 from media.audio.speech import MAX_SPEECH_CHARS, speech_text
@@ -26,6 +28,8 @@ from media.audio.speech import MAX_SPEECH_CHARS, speech_text
 __all__ = [
     "Answer",
     "Dial",
+    "Dub",
+    "DubFields",
     "Hangup",
     "Message",
     "Model",
@@ -71,6 +75,13 @@ def _spoken(language: str) -> str:
     return language
 
 
+SpokenLanguage = Annotated[str, Field(min_length=2, max_length=35), AfterValidator(_spoken)]
+SpeechVoice = Annotated[
+    str,
+    Field(pattern=r"^[A-Za-z0-9._:-]{1,64}$", description="One of the speech server's, if there is one."),
+]
+
+
 def _ending(most: int) -> AfterValidator:
     """Make a validator of the keys that end an input."""
     message = (
@@ -108,17 +119,9 @@ class SpokenPrompt(RequestModel):
     """Text to speak while digits are collected."""
 
     text: Annotated[str, Field(min_length=1, max_length=MAX_SPEECH_CHARS)]
-    language: Annotated[str, Field(min_length=2, max_length=35), AfterValidator(_spoken)] = "en-IN"
+    language: SpokenLanguage = "en-IN"
     loop: Loop = 1
-    voice: (
-        Annotated[
-            str,
-            Field(
-                pattern=r"^[A-Za-z0-9._:-]{1,64}$", description="One of the speech server's, if there is one."
-            ),
-        ]
-        | None
-    ) = None
+    voice: SpeechVoice | None = None
 
 
 class Say(SpokenPrompt):
@@ -196,6 +199,36 @@ class Transcribe(RequestModel):
     verb: Literal["transcribe"]
     action: Literal["start", "stop"] = "start"
     language: HeardLanguage | None = None
+
+
+class DubFields(RequestModel):
+    """Change of a track: a sound that a party hears beside everything else."""
+
+    action: Annotated[
+        TrackAction,
+        Field(description="add: with a sound or without. play, say: instead of what plays on the track."),
+    ]
+    track: Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS, description="A name of yours.")]
+    url: (
+        Annotated[
+            str,
+            Field(max_length=2048, description="`prompt:NAME`, or a WAV file by http(s).", min_length=8),
+        ]
+        | None
+    ) = None
+    text: Annotated[str, Field(min_length=1, max_length=MAX_SPEECH_CHARS)] | None = None
+    language: Annotated[SpokenLanguage, Field(description="Of the text; default en-IN.")] | None = None
+    voice: SpeechVoice | None = None
+    loop: Annotated[bool, Field(description="Without end; default false.")] | None = None
+    gain: (
+        Annotated[float, Field(ge=MIN_GAIN_DB, le=MAX_GAIN_DB, description="Decibels; default 0.")] | None
+    ) = None
+
+
+class Dub(DubFields):
+    """Change a track that the party hears beside everything else, and go on with the next verb."""
+
+    verb: Literal["dub"]
 
 
 class ConferenceFields(RequestModel):
@@ -312,6 +345,7 @@ Verb = Annotated[
     | Annotated[Gather, Tag("<gather>")]
     | Annotated[Record, Tag("<record>")]
     | Annotated[Transcribe, Tag("<transcribe>")]
+    | Annotated[Dub, Tag("<dub>")]
     | Annotated[Dial, Tag("<dial>")]
     | Annotated[Conference, Tag("<conference>")]
     | Annotated[Stream, Tag("<stream>")]

@@ -11,6 +11,7 @@ from callcontrol.calls.plan import (
     ChangeRecording,
     ChangeTranscription,
     Dial,
+    Dub,
     Gather,
     JoinConference,
     Pause,
@@ -40,6 +41,7 @@ from callcontrol.calls.steps.base import (
 )
 from callcontrol.calls.steps.bridge import DialStep
 from callcontrol.calls.steps.conference import ConferenceStep
+from callcontrol.calls.steps.dub import DubStep
 from callcontrol.calls.steps.gather import GatherStep, SayStep
 from callcontrol.calls.steps.party_transfer import TransferStep
 from callcontrol.calls.steps.record_message import MessageStep
@@ -57,6 +59,7 @@ STEPS: Final[StepMakers] = {
     Annotate: AnnotateStep,
     ChangeRecording: RecordingStep,
     ChangeTranscription: TranscriptionStep,
+    Dub: DubStep,
     TransferParty: TransferStep,
     Answer: lambda call, _: AnswerStep(call),
     Play: PlayStep,

@@ -103,6 +103,8 @@ class Leg(Machine[LegState]):
         """True after the leg has ended."""
         self.muted_says = False
         self.muted_hears = False
+        self.tracks: dict[str, int] = {}
+        """Sounds that its party hears beside everything else: number in the media engine by name."""
 
     @property
     def dialled(self) -> str | None:

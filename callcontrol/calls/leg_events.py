@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 from callcontrol.calls.dialer import Ending
 from callcontrol.calls.effects import Effect
 from callcontrol.calls.effects.media import StopDetecting
-from callcontrol.calls.effects.records import Save
+from callcontrol.calls.effects.records import Save, unheard
 from callcontrol.calls.events import Event
 from callcontrol.calls.events.legs import (
     LegCancelled,
@@ -16,7 +16,13 @@ from callcontrol.calls.events.legs import (
     LegOffered,
     LegRefused,
 )
-from callcontrol.calls.events.media import DigitReceived, GreetingOver, MachineDetected, MediaSilent
+from callcontrol.calls.events.media import (
+    DigitReceived,
+    GreetingOver,
+    MachineDetected,
+    MediaSilent,
+    TrackFailed,
+)
 from callcontrol.calls.hangup_cause import (
     BEARERCAPABILITY_NOTAVAIL,
     MACHINE_DETECTED,
@@ -128,6 +134,11 @@ def _greeted(call: "CallMachine", event: GreetingOver) -> Iterator[Effect]:
         yield StopDetecting(event.leg)
 
 
+def _unheard(call: "CallMachine", event: TrackFailed) -> Iterator[Effect]:
+    """Report a sound of a track that its party does not hear."""
+    yield unheard("dub", event.problem, event.url)
+
+
 LEG_HANDLERS: Final[dict[type[Event], Callable[["CallMachine", Any], Iterable[Effect]]]] = {
     LegRefused: _refused,
     LegCancelled: _cancelled,
@@ -139,5 +150,6 @@ LEG_HANDLERS: Final[dict[type[Event], Callable[["CallMachine", Any], Iterable[Ef
     MediaSilent: _silent,
     MachineDetected: _detected,
     GreetingOver: _greeted,
+    TrackFailed: _unheard,
 }
 """Handlers by event."""

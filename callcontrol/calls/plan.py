@@ -44,6 +44,8 @@ It is our JSON, form fields as TwiML servers expect, or the JSON of jambonz, who
 
 RecordingAction = Literal["start", "stop", "pause", "resume"]
 
+TrackAction = Literal["add", "play", "say", "silence", "remove"]
+
 
 MachineDetection = Literal["off", "detect", "hangup"]
 
@@ -82,6 +84,21 @@ class Say(Step):
     language: str = "en-IN"
     loops: int = 1
     voice: str | None = None
+
+
+@frozen
+class Dub(Step):
+    """
+    Change a track: a sound that the party hears beside everything else, at ``gain_db``.
+
+    ``sound`` goes with ``play``, ``say`` and, if there is one, ``add``; with ``loop`` it has no end.
+    """
+
+    action: TrackAction
+    track: str
+    sound: Play | Say | None = None
+    loop: bool = False
+    gain_db: float = 0.0
 
 
 @frozen

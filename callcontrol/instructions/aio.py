@@ -9,7 +9,6 @@ from callcontrol.aio.tokens import new_id, unix_s, utc_now
 from callcontrol.calls.aio.context import ActiveCall
 from callcontrol.calls.effects.instructions import AskWebhook, StopAsking
 from callcontrol.calls.events import Event
-from callcontrol.calls.events.commands import StepsRequested
 from callcontrol.calls.events.instructions import InstructionsFailed, InstructionsReceived
 from callcontrol.calls.plan import Step
 from callcontrol.calls.records.call_form import form_fields
@@ -138,9 +137,9 @@ class InstructionClient:
             return InstructionsFailed(effect.number, "instruction", message, 200, attempt)
         return InstructionsReceived(effect.number, steps)
 
-    def _commanded(self, call: ActiveCall, body: bytes, url: str) -> Event:
-        """The event of verbs that an application orders without being asked."""
-        return StepsRequested(self._steps(call, JSON, body, url, WebhookDefaults("jambonz")))
+    def _commanded(self, call: ActiveCall, body: bytes, url: str) -> list[Step]:
+        """The steps of verbs that an application orders without being asked."""
+        return self._steps(call, JSON, body, url, WebhookDefaults("jambonz"))
 
     def _steps(
         self, call: ActiveCall, media_type: str, body: bytes, url: str, webhooks: WebhookDefaults

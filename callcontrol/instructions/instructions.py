@@ -129,7 +129,10 @@ def _read_jambonz(values: VerbValues, body: bytes, record: CallRecord) -> list[S
     details = record.details or {}
     translated = read_jambonz(given, details.get(SPOKEN_LANGUAGE), details.get(HEARD_LANGUAGE))
     steps = read_verbs(values, "verbs", translated.verbs, JAMBONZ_VERBS)
-    errors = [*translated.errors, *(translated.named(error) for error in values.errors)]
+    # A field that could not be translated is missing in the verb, which is no second error.
+    named = {error.field for error in translated.errors}
+    found = [translated.named(error) for error in values.errors]
+    errors = [*translated.errors, *(error for error in found if error.field not in named)]
     RequestErrors(errors=errors[:_MAX_ERRORS], forbidden=values.forbidden).raise_found()
     return continued(steps)
 

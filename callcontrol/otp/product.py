@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from callcontrol.calls.events.commands import (
+    DubRequested,
     ListenRequested,
     RecordingRequested,
     RedirectRequested,
@@ -85,6 +86,7 @@ OTP: Final = ProductPolicy(
         RecordingRequested,
         TranscriptionRequested,
         ListenRequested,
+        DubRequested,
         TransferCommand,
         RedirectRequested,
         StepsRequested,

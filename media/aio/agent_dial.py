@@ -12,6 +12,7 @@ import socket
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Generic, TypeVar
 from urllib.parse import urlsplit
 
@@ -58,8 +59,8 @@ async def dial_websocket(
     """
     Open the WebSocket of a stream, with retries where they may help.
 
-    Failures of name resolution, connections and TLS, and 5xx answers are retried; an answer of any other
-    status is final. Returns the connection, and the bytes behind the handshake.
+    Failures of name resolution, connections and TLS, and 5xx answers are retried, of a vendor also 429; an
+    answer of any other status is final. Returns the connection, and the bytes behind the handshake.
 
     Raises:
         StreamConnectError: No attempt succeeded within the budget.
@@ -96,6 +97,7 @@ class _Dialler(Generic[T]):
         self._tls = parts.scheme.lower() == "wss"
         self._host = parts.hostname or ""
         self._port = parts.port or (443 if self._tls else 80)
+        self._retried = (HTTPStatus.TOO_MANY_REQUESTS,) if setup.model is not None else ()
         self._addresses: Sequence[SocketAddress] = ()
 
     async def run(self) -> T:
@@ -115,9 +117,14 @@ class _Dialler(Generic[T]):
             except TimeoutError:
                 failure = StreamConnectError("timeout", detail="no answer within the budget")
             failure.attempts = attempts
-            if not _may_try_again(failure) or loop.time() >= deadline:
+            if not self._may_try_again(failure) or loop.time() >= deadline:
                 break
         raise failure
+
+    def _may_try_again(self, failure: StreamConnectError) -> bool:
+        if (status := failure.http_status) is not None:
+            return status >= 500 or status in self._retried
+        return failure.reason in ("dns", "connect", "tls", "timeout")
 
     async def _attempt(self, deadline: float) -> T:
         if not self._addresses:
@@ -186,12 +193,6 @@ async def _connect(address: SocketAddress) -> socket.socket:
         sock.close()
         raise
     return sock
-
-
-def _may_try_again(failure: StreamConnectError) -> bool:
-    if failure.reason == "http_status":
-        return failure.http_status is not None and failure.http_status >= 500
-    return failure.reason in ("dns", "connect", "tls", "timeout")
 
 
 def _words(error: OSError) -> str:

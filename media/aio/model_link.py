@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from media.streams import AgentClosed, AgentFailed, AgentReady, ModelDialect, StreamConnectError
+from media.streams.speech_models import without_key
 
 # Keys that follow one another this fast are one number; `#` completes it at once.
 _KEY_GAP_S = 1.5
@@ -53,7 +54,6 @@ class ModelLink:
     def note(self, command: AgentReady | AgentFailed) -> None:
         """Record that the session is accepted, or its error."""
         if isinstance(command, AgentFailed):
-            # Some vendors repeat a wrong key in their words.
             self.error = replace(command, message=self.redacted(command.message))
         elif not self._ready.done():
             self._ready.set_result(None)
@@ -68,7 +68,7 @@ class ModelLink:
 
     def redacted(self, text: str) -> str:
         """Return a text of the vendor without the key."""
-        return text.replace(self._key, "[key]")
+        return without_key(text, self._key)
 
     def send(self, frames: Iterable[bytes]) -> None:
         """Send frames to the vendor."""

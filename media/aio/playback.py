@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Collection, Sequence
-from typing import get_args
+from typing import Final, get_args
 
 from media import _engine
 from media.audio import Clip, Pause, Sound
 from media.errors import InvalidMedia, MediaError, StreamClosed
 from media.types import BargeIn, MediaEvent, PlaybackEnd, PlaybackFinished, PlaybackPosition
+
+MAX_TRACKS: Final = 4
+"""Tracks of a stream."""
 
 _MAX_WAITING = 256
 _MAX_CLIPS = 1024
@@ -97,17 +100,12 @@ class Playbacks:
             MediaError: Too many playbacks are already queued.
             StreamClosed: The stream was closed.
         """
-        if self._closed:
-            raise StreamClosed("the stream was closed")
         if not _BARGE_INS.issuperset(barge_in):
             raise InvalidMedia("barge_in takes digit and speech")
         if position_every_ms and position_every_ms < _MIN_POSITION_MS:
             raise InvalidMedia(f"position_every_ms must be 0 or at least {_MIN_POSITION_MS}")
         clips, plays, gain = _clips(sounds), _plays(loop), _gain(gain_db)
-        if len(self._waiting) >= _MAX_WAITING:
-            raise MediaError(f"{_MAX_WAITING} playbacks are already queued")
-        playback = Playback(self._next_id())
-        self._waiting[playback.id] = playback
+        playback = self._admit()
         self._native.play(
             playback.id, clips, plays, gain, position_every_ms, "digit" in barge_in, "speech" in barge_in
         )
@@ -146,10 +144,47 @@ class Playbacks:
             playback.note(position)
         return position
 
+    def _admit(self) -> Playback:
+        if self._closed:
+            raise StreamClosed("the stream was closed")
+        if len(self._waiting) >= _MAX_WAITING:
+            raise MediaError(f"{_MAX_WAITING} playbacks are already queued")
+        playback = Playback(self._next_id())
+        self._waiting[playback.id] = playback
+        return playback
+
     def _finish(self, event: PlaybackFinished) -> None:
         playback = self._waiting.pop(event.playback_id, None)
         if playback is not None:
             playback.note(event)
+
+
+class StreamPlaybacks(Playbacks):
+    """Playback queue of a stream, and its tracks: queues whose sounds are added to all that is sent."""
+
+    def __init__(self, native: _engine.Stream, next_id: Callable[[], int]) -> None:
+        super().__init__(native, next_id)
+        self._stream = native
+
+    def queue_track(
+        self, track: int, sounds: Sequence[Sound], *, loop: bool | int = False, gain_db: float = 0.0
+    ) -> Playback:
+        """
+        Queue sounds as one playback on a track, 0 to 3; arguments and errors are those of `queue`.
+
+        It is heard over the tap's audio, playbacks, the linked stream and silence, but not over digits.
+        """
+        if not 0 <= track < MAX_TRACKS:
+            raise InvalidMedia(f"a stream has {MAX_TRACKS} tracks")
+        clips, plays, gain = _clips(sounds), _plays(loop), _gain(gain_db)
+        playback = self._admit()
+        self._stream.play_track(track, playback.id, clips, plays, gain)
+        return playback
+
+    def stop_track(self, track: int) -> None:
+        """Drop the playbacks of a track, with a fade of 5 ms; harmless when there are none."""
+        if not self._closed:
+            self._stream.stop_track(track)
 
 
 def _clips(sounds: Sequence[Sound]) -> list[tuple[bytes, int, int]]:

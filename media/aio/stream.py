@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from media import _engine
 from media.aio.detection import Detection, decode_detection
-from media.aio.playback import Playbacks
+from media.aio.playback import StreamPlaybacks
 from media.aio.recording import Recording, natural_rate
 from media.aio.tap import AgentTap, FrameListener, Monitor
 from media.audio import Clip
@@ -47,8 +47,8 @@ class RtpStream:
     One RTP stream: a port, a far end, and the processing of its audio.
 
     Sent audio is, in this order of precedence: digits, the tap's audio, playback, audio that the linked
-    stream receives, silence while a tap is open or audio is muted, or soft noise if enabled. Created by
-    `MediaEngine.open_stream`.
+    stream receives, silence while a tap is open or audio is muted, or soft noise if enabled. Tracks are added
+    to it. Created by `MediaEngine.open_stream`.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class RtpStream:
         self._engine = engine
         self._closed = False
         self._final: StreamStats | None = None
-        self._playbacks: Playbacks | None = None
+        self._playbacks: StreamPlaybacks | None = None
         self._tap: AgentTap | None = None
         self._recording: Recording | None = None
         self._texts: dict[int, str] = {}
@@ -81,10 +81,10 @@ class RtpStream:
         return Detection(self.native)
 
     @property
-    def playbacks(self) -> Playbacks:
-        """Queue of playbacks, made at its first use."""
+    def playbacks(self) -> StreamPlaybacks:
+        """Queue of playbacks, and the tracks; made at its first use."""
         if self._playbacks is None:
-            self._playbacks = Playbacks(self.native, self._engine.next_id)
+            self._playbacks = StreamPlaybacks(self.native, self._engine.next_id)
             if self._closed:
                 self._playbacks.abandon()
         return self._playbacks

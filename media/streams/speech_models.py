@@ -48,8 +48,8 @@ _ADDRESSES: Final[Mapping[Provider, str]] = MappingProxyType(
         "ultravox": "https://api.ultravox.ai/api/calls",
     }
 )
-# Vendors whose address is that of a request by HTTP, which the WebSocket's comes from.
-_BY_REQUEST: Final[frozenset[Provider]] = frozenset({"ultravox"})
+# Vendors whose address is one of HTTP.
+_BY_HTTP: Final[frozenset[Provider]] = frozenset({"ultravox"})
 # Parameter of the URL that names the model, of vendors that have it there.
 _MODEL_PARAMETERS: Final[Mapping[Provider, str]] = MappingProxyType(
     {"openai": "model", "elevenlabs": "agent_id"}
@@ -81,11 +81,6 @@ class ModelChoice:
     transcription: str | None = None
     url: str | None = None
     max_retries: int = DEFAULT_MODEL_RETRIES
-
-    @property
-    def by_request(self) -> bool:
-        """True if a request by HTTP to the address creates the session, and gives the WebSocket's URL."""
-        return self.provider in _BY_REQUEST
 
     @property
     def address(self) -> str:
@@ -130,6 +125,19 @@ class ModelSession:
     resumption: str | None = field(default=None, repr=False)
 
 
+def without_key(text: str, key: str) -> str:
+    """
+    Return a text of a vendor without the key, which some repeat in their words.
+
+    A text that was cut off may end within the key; up to three characters of it say nothing.
+    """
+    text = text.replace(key, "[key]")
+    for length in range(len(key) - 1, 3, -1):
+        if text.endswith(key[:length]):
+            return f"{text[:-length]}[key]"
+    return text
+
+
 def model_headers(session: ModelSession) -> list[tuple[str, str]]:
     """Return the headers of the upgrade request that show the vendor the key."""
     key = session.api_key
@@ -140,10 +148,8 @@ def model_headers(session: ModelSession) -> list[tuple[str, str]]:
             return [("Authorization", f"Token {key}")]
         case "gemini":
             return [("x-goog-api-key", key)]
-        case "elevenlabs":
-            return [("xi-api-key", key)]
-        case "ultravox":
-            # The request that created the call has shown it; the URL is the secret here.
+        case "elevenlabs" | "ultravox":
+            # The request for the session has shown it; the URL that came of it is the secret here.
             return []
 
 
@@ -163,7 +169,7 @@ def read_model(fields: object) -> tuple[ModelChoice | None, dict[str, str]]:
         if fault is not None:
             faults[name] = fault
     if "url" not in faults and values.get("url") is not None:
-        fault = _address_fault(values["url"], "https" if values.get("provider") in _BY_REQUEST else "wss")
+        fault = _address_fault(values["url"], "https" if values.get("provider") in _BY_HTTP else "wss")
         faults |= {"url": fault} if fault is not None else {}
     if "api_key" in values and "key" in values:
         faults["key"] = "cannot be combined with api_key"

@@ -18,6 +18,7 @@ from media.aio.agent_stream import AgentStream
 from media.streams import StreamConnectError, StreamSetup
 from tests.support.agent_bot import Bot, no_leaks, raw_server, to_loopback
 from tests.support.agent_paths import Carrier, agent_url, scheme
+from tests.support.model_setups import make_dialect
 from tests.support.ports import free_port
 
 
@@ -50,7 +51,7 @@ async def failure(url: str, resolve: Any = to_loopback, **dial: Any) -> StreamCo
 
 
 @pytest.mark.parametrize(
-    ("status", "attempts"), [(301, 1), (401, 1), (403, 1), (404, 1), (200, 1), (500, 3), (503, 3)]
+    ("status", "attempts"), [(301, 1), (401, 1), (403, 1), (404, 1), (429, 1), (200, 1), (500, 3), (503, 3)]
 )
 async def test_an_answer_that_is_no_upgrade(status: int, attempts: int) -> None:
     requests = 0
@@ -68,6 +69,20 @@ async def test_an_answer_that_is_no_upgrade(status: int, attempts: int) -> None:
         error = await failure(agent_url(port))
     assert (error.reason, error.http_status, error.attempts) == ("http_status", status, attempts)
     assert requests == attempts
+
+
+async def test_a_vendor_at_its_limit_is_tried_again() -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n\r\n")
+        await writer.drain()
+
+    async with raw_server(answer) as port:
+        setup = make_dialect("openai", url=f"ws://127.0.0.1:{port}/")._setup
+        settings = AgentStreamSettings(dial=DialSettings(offsets_s=(0.0, 0.01, 0.02)))
+        with pytest.raises(StreamConnectError) as caught:
+            await AgentStream.connect(setup, resolve=to_loopback, on_event=print, settings=settings)
+    assert (caught.value.http_status, caught.value.attempts) == (429, 3)
 
 
 async def test_a_real_server_that_refuses() -> None:

@@ -135,6 +135,21 @@ async def test_an_application_leads_a_caller_through_its_menu(stage: Stage) -> N
     assert await eventually(lambda: len(application.closed) == 1), "the end of the call closes the connection"
 
 
+async def test_a_command_adds_a_track(stage: Stage) -> None:
+    application = stage.application
+    application.replies["session:new"] = lambda _: [MENU]
+    call = await stage.call()
+    await call.hears(PITCHES["menu"])
+    await application.command("dub", {"action": "addTrack", "track": "m", "say": "sorry", "loop": True})
+    call.heard.clear()
+    await call.until(lambda: call.hears_now(PITCHES["menu"]) and call.hears_now(PITCHES["sorry"]))
+    await application.command("dub", {"action": "playOnTrack", "track": "m", "play": "ftp://a.example/x"})
+    assert await eventually(lambda: len(application.got("jambonz:error")) == 1)
+    assert "verbs[0].play" in application.got("jambonz:error")[0]["data"]["error"]
+    call.hang_up()
+    await stage.world.ended()
+
+
 async def test_an_answer_without_verbs_lets_the_list_go_on(stage: Stage) -> None:
     application = stage.application
     application.replies["session:new"] = lambda _: [MENU, {"verb": "say", "text": "sorry"}]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -15,6 +15,7 @@ from aiohttp import web
 from callcontrol.calls.aio.model_calls import created
 from callcontrol.egress.aio.resolver import DestinationGuard
 from callcontrol.egress.url_policy import Destinations
+from fixtures.model_elevenlabs import ElevenLabsServer
 from fixtures.model_ultravox import UltravoxServer
 from media.aio.agent_dial import DialSettings
 from media.aio.agent_settings import AgentStreamSettings
@@ -62,7 +63,7 @@ async def test_the_socket_of_a_session_has_its_own_url_and_the_time_that_is_left
     [
         (401, b'{"detail":"sk-secret is no key"}', "http_status", 1),
         (402, b'{"detail":"no money"}', "rejected", 1),
-        (429, b"", "rejected", 1),
+        (429, b"", "rejected", 3),
         (500, b"<html>", "http_status", 3),
         (302, b"", "http_status", 1),
         (201, b"nonsense", "protocol", 1),
@@ -78,6 +79,46 @@ async def test_answers_without_a_session(status: int, body: bytes, reason: str, 
     if status >= 300:
         assert failure.http_status == status
         assert failure.error is not None and failure.error.code == f"http_{status}"
+
+
+async def test_a_key_that_an_answer_repeats_is_not_shown_where_its_words_are_cut_off() -> None:
+    words = "x" * 494 + "sk-secret"
+    async with vendor((401, json.dumps({"detail": words}).encode())) as server:
+        failure = await refused(server.url)
+    assert failure.error is not None and failure.error.message.endswith("x[key]")
+    assert "sk-s" not in failure.error.message
+
+
+async def test_a_signed_address_is_asked_for_with_the_key_and_dialled_without_it() -> None:
+    server = ElevenLabsServer(key="sk-secret")
+    async with server.running():
+        setup = make_dialect("elevenlabs", url=f"{server.url}?agent_id=a")._setup
+        assert setup.model is not None
+        signed, _ = await created(setup, setup.model, OpenDestinations(), SETTINGS)
+        assert "conversation_signature=cvtkn_0" in signed.url
+        server.fault = "unauthorized"
+        with pytest.raises(StreamConnectError) as caught:
+            await created(setup, setup.model, OpenDestinations(), SETTINGS)
+    assert (caught.value.http_status, caught.value.attempts) == (401, 1)
+
+
+async def test_a_vendor_that_wants_no_request_is_asked_for_nothing() -> None:
+    setup = make_dialect("openai", url="ws://127.0.0.1:1/")._setup
+    assert setup.model is not None
+    assert await created(setup, setup.model, OpenDestinations(), SETTINGS) == (setup, SETTINGS)
+
+
+async def test_the_address_of_a_session_is_not_kept_by_the_check_of_addresses() -> None:
+    checked: list[str] = []
+
+    class Noting(OpenDestinations):
+        def check_url(self, url: str, *, schemes: Sequence[str]) -> None:
+            checked.append(url)
+
+    async with vendor() as server:
+        setup, _ = await ask(server.url, destinations=Noting())
+        origin = setup.url.partition("/calls")[0]
+        assert f"{origin}/" in checked and not any("/calls/" in url for url in checked)
 
 
 async def test_a_vendor_cannot_send_the_socket_where_it_must_not_go() -> None:

@@ -90,7 +90,8 @@ def converse(url: str) -> dict[str, Any]:
     conversation = Conversation(
         ElevenLabs(base_url=url, api_key="model-key"),
         "agent_1",
-        requires_auth=False,
+        # The library asks for a signed URL then, as we do.
+        requires_auth=True,
         audio_interface=audio,
         client_tools=tools,
         config=ConversationInitiationData(conversation_config_override={"agent": {"first_message": "Hi."}}),

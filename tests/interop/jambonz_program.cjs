@@ -185,6 +185,7 @@ async function oldClient() {
   const waits = await eventually(() => told.find(({ body }) => body.call_sid === sid && body.call_status === 'in-progress'));
   assert.deepStrictEqual(waits.body.customerData, { order: 8 });
   assert((await client.calls.list()).some((call) => call.call_sid === sid));
+  await client.calls.update(sid, { dub: { action: 'addTrack', track: 'office', say: 'Hello.', gain: '-6 dB' } });
   await client.calls.update(sid, { mute_status: 'mute' });
   await client.calls.update(sid, { call_hook: { url: `${origin}/old/farewell`, method: 'POST' } });
   await eventually(() => statusesOf(sid).includes('completed'), 'the farewell');

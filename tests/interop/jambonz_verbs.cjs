@@ -27,6 +27,10 @@ function runs(app, decline, refer) {
     .gather({ input: ['digits', 'speech'], actionHook: HOOK, timeout: 5, numDigits: 1, say: { text: 'Press one.' } })
     .message({ to: '+919800000001', from: '+918001100000', text: 'Your order.', actionHook: HOOK })
     .dtmf({ dtmf: '12' })
+    .dub({ action: 'addTrack', track: 'office', play: 'https://shop.example/office.wav', loop: true, gain: '-10 dB' })
+    .dub({ action: 'sayOnTrack', track: 'office', say: 'Ten minutes left.' })
+    .dub({ action: 'silenceTrack', track: 'office' })
+    .dub({ action: 'removeTrack', track: 'office' })
     .transcribe({ transcriptionHook: HOOK, recognizer: { vendor: 'google', language: 'hi-IN' } })
     .listen({ url: 'wss://agent.example/a', actionHook: HOOK, mixType: 'mono', sampleRate: 16000 })
     .stream({ url: 'wss://agent.example/a' })
@@ -40,7 +44,7 @@ function runs(app, decline, refer) {
 }
 
 function refused(app) {
-  return app.enqueue({ name: 'sales' }).leave().dub({ action: 'addTrack', track: 'music' });
+  return app.enqueue({ name: 'sales' }).leave();
 }
 
 console.log(JSON.stringify({

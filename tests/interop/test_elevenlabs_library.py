@@ -11,7 +11,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from aiohttp import web
 
 from fixtures.model_elevenlabs import ElevenLabsServer
 from fixtures.model_server import ModelSession
@@ -32,14 +31,6 @@ pytestmark = [
     pytest.mark.timeout(300),
     pytest.mark.real_time(reason="the library runs in a process of its own"),
 ]
-
-
-class Public(ElevenLabsServer):
-    """A server whose agents everybody may use, as the library does without a signed URL."""
-
-    def key_of(self, request: web.Request) -> str | None:
-        """Return the key of the server itself."""
-        return self.key if request.query.get("agent_id") else None
 
 
 async def script(session: ModelSession) -> None:
@@ -68,7 +59,7 @@ async def test_the_library_knows_our_messages_and_understands_the_stand_in() -> 
         "contextual_update",
         "client_tool_result",
     }
-    server = Public(script)
+    server = ElevenLabsServer(script)
     async with server.running(), asyncio.timeout(PATIENCE_S):
         process = await asyncio.create_subprocess_exec(
             CACHE / "elevenlabs" / "bin" / "python",

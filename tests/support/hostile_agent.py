@@ -54,7 +54,7 @@ MODELS: dict[str, tuple[bytes, bytes | None, bytes]] = {
     ),
 }
 # Vendors of whom a request by HTTP creates a session.
-BY_REQUEST = ("ultravox",)
+BY_REQUEST = ("elevenlabs", "ultravox")
 VENDOR = sys.argv[2] if len(sys.argv) > 2 else None
 _AUDIO_FRAME_BYTES = 640 if VENDOR == "ultravox" else 160
 
@@ -359,13 +359,14 @@ def serve(kind: Callable[[socket.socket], None]) -> None:
 
 
 def _behind_a_request(sock: socket.socket) -> None:
-    """Create a session for a request, whose WebSocket does the harm."""
+    """Return a session for a request, whose WebSocket does the harm."""
     head = sock.recv(65536, socket.MSG_PEEK)
-    if not head.startswith(b"POST"):
+    if not head.startswith(b"POST") and b"/get-signed-url" not in head:
         harm(Victim(sock))
         return
     host, port = sock.getsockname()
-    body = b'{"joinUrl":"ws://%s:%d/call"}' % (host.encode(), port)
+    url = b"ws://%s:%d/call" % (host.encode(), port)
+    body = b'{"joinUrl":"%s","signed_url":"%s"}' % (url, url)
     sock.sendall(
         b"HTTP/1.1 201 Created\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(body) + body
     )

@@ -17,7 +17,7 @@ from media.streams import (
     StreamSetup,
     choose_model,
 )
-from media.streams.dialects.ultravox import call_request
+from media.streams.session_requests import session_request
 
 LOOK_UP = ModelTool(
     "look_up",
@@ -73,8 +73,8 @@ def make_dialect(
 
 def request_of(dialect: ModelDialect) -> bytes | None:
     """The body of the request that creates the session, of vendors that want one."""
-    session = dialect._session
-    return call_request(session) if session.choice.by_request else None
+    request = session_request(dialect._session, dialect._setup.url)
+    return None if request is None else request.body
 
 
 def read(dialect: ModelDialect, **message: Any) -> Any:

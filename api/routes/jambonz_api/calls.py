@@ -33,7 +33,7 @@ from callcontrol.errors import (
     SpendLimitReached,
     ValidationFailed,
 )
-from callcontrol.instructions.jambonz import RECORDING_ACTIONS
+from callcontrol.instructions.jambonz import RECORDING_ACTIONS, live_dub
 from callcontrol.models import CallFilter, CallRecord, CallStatus
 
 __all__ = ["ACCOUNT", "routes"]
@@ -52,6 +52,9 @@ _NAMES: Mapping[str, str] = {
     "stream_url": "application_sid",
     "time_limit": "timeLimit",
     "caller_name": "callerName",
+    "dub.url": "dub.play",
+    "dub.text": "dub.say",
+    "dub.language": "dub.say.synthesizer.language",
 }
 """jambonz's name of each field that the domain may refuse."""
 _ACTIVE = (CallStatus.QUEUED, CallStatus.INITIATED, CallStatus.RINGING, CallStatus.IN_PROGRESS)
@@ -164,6 +167,7 @@ async def _update(context: Context[UpdateJambonzCall, NoQuery]) -> Reply:
         mute_status=body.mute_status or body.conf_mute_status,
         listen_status=body.listen_status,
         recording=RECORDING_ACTIONS[body.record.action] if body.record is not None else None,
+        dub=live_dub(body.dub.model_dump(exclude_none=True)) if body.dub is not None else None,
         digits=body.dtmf.digit if body.dtmf is not None else None,
         webhook_url=hook.url if hook is not None else None,
         webhook_method=hook.method if hook is not None else "POST",

@@ -13,6 +13,7 @@ from api.schemas.jambonz_api.base import CompleteJambonzTarget, Hook, StatusHook
 from callcontrol.egress.url_policy import HOOK_SCHEMES, WEB_SCHEMES
 from callcontrol.errors import FieldError
 from callcontrol.instructions.jambonz import tag_problem
+from callcontrol.instructions.verbs.dubbing import MAX_NAME_CHARS
 
 __all__ = ["CreateJambonzCall", "JambonzCall", "JambonzCallQuery", "JambonzCalls", "UpdateJambonzCall"]
 
@@ -74,6 +75,17 @@ class JambonzRecording(RequestModel):
     action: Literal["startCallRecording", "stopCallRecording", "pauseCallRecording", "resumeCallRecording"]
 
 
+class JambonzDub(RequestModel):
+    """Change of a track: a sound that the first party hears beside everything else."""
+
+    action: Literal["addTrack", "removeTrack", "silenceTrack", "playOnTrack", "sayOnTrack"]
+    track: Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS)]
+    play: Annotated[str | None, Field(max_length=2048, description="WAV by http(s), or prompt:NAME.")] = None
+    say: Annotated[str | dict[str, Any] | None, Field(description="{text, synthesizer.language}.")] = None
+    loop: bool | None = None
+    gain: Annotated[float | str | None, Field(description='Decibels, or a text such as "-6 dB".')] = None
+
+
 class JambonzDigit(RequestModel):
     """Keys to send to the party."""
 
@@ -81,7 +93,10 @@ class JambonzDigit(RequestModel):
     duration: Annotated[int, Field(ge=1, le=10_000, description="Without effect.")] | None = None
 
 
-_ORDERS = ("call_hook", "call_status", "mute_status", "conf_mute_status", "listen_status", "record", "dtmf")
+_ORDERS = (
+    *("call_hook", "call_status", "mute_status", "conf_mute_status", "listen_status", "record", "dub"),
+    "dtmf",
+)
 
 
 class UpdateJambonzCall(RequestModel):
@@ -89,7 +104,7 @@ class UpdateJambonzCall(RequestModel):
 
     urls = {"call_hook": HOOK_SCHEMES}
     not_accepted: ClassVar[Mapping[str, str]] = unavailable(
-        *("agent_update", "child_call_hook", "conf_hold_status", "conferenceParticipantAction", "dub"),
+        *("agent_update", "child_call_hook", "conf_hold_status", "conferenceParticipantAction"),
         *("llm_update", "media_path", "noise_isolation_status", "sip_request", "tag", "transcribe_status"),
         *("transfer", "whisper"),
     )
@@ -108,6 +123,7 @@ class UpdateJambonzCall(RequestModel):
     conf_mute_status: Annotated[Literal["mute", "unmute"], Field(description="As mute_status.")] | None = None
     listen_status: Literal["pause", "silence", "resume"] | None = None
     record: JambonzRecording | None = None
+    dub: JambonzDub | None = None
     dtmf: JambonzDigit | None = None
 
     @classmethod

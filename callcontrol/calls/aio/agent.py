@@ -112,8 +112,7 @@ class AgentPerformer(EffectPerformer):
                 continues = setup.reconnect is not None
                 session = await self._model.session(choice.model, continues=continues)
                 setup = replace(setup, model=session)
-                if choice.model.by_request:
-                    setup, settings = await created(setup, session, self._destinations, settings)
+                setup, settings = await created(setup, session, self._destinations, settings)
             stream = await AgentStream.connect(
                 setup,
                 resolve=self._resolve,

@@ -17,6 +17,7 @@ from callcontrol.calls.events.agent import AgentDigits, AgentHangup, AgentTransf
 from callcontrol.calls.events.answers import Timer, TimerFired
 from callcontrol.calls.events.commands import (
     DigitsRequested,
+    DubRequested,
     HangupRequested,
     ListenRequested,
     MuteRequested,
@@ -42,6 +43,7 @@ _SHED: Final = (
     MuteRequested,
     ListenRequested,
     DigitsRequested,
+    DubRequested,
     TranscriptionRequested,
     SentenceHeard,
 )

@@ -1,9 +1,11 @@
-"""Creation of a session by a request to its vendor, for those whose WebSocket has a URL of each session."""
+"""Request for a session to its vendor, for those whose WebSocket has a URL of each session."""
 
 import asyncio
 import errno
 from dataclasses import replace
+from http import HTTPStatus
 from typing import Final
+from urllib.parse import urlsplit
 
 import aiohttp
 
@@ -15,12 +17,13 @@ from callcontrol.egress.aio.http_client import (
     reason_of,
 )
 from callcontrol.egress.requests import is_success
-from callcontrol.egress.url_policy import STREAM_SCHEMES, WEB_SCHEMES, Destinations
+from callcontrol.egress.url_policy import SOCKET_SCHEMES, WEB_SCHEMES, Destinations
 from callcontrol.errors import DomainError
 from media.aio.agent_settings import AgentStreamSettings
 from media.streams import CommandError, ModelSession, StreamConnectError, StreamSetup
-from media.streams.dialects.ultravox import call_request, read_call, read_refusal
 from media.streams.model import ConnectFailure
+from media.streams.session_requests import SessionRequest, read_refusal, session_request
+from media.streams.speech_models import without_key
 
 # The answer repeats the instructions and the tools.
 _MAX_ANSWER_BYTES: Final = 512 * 1024
@@ -31,14 +34,21 @@ async def created(
     setup: StreamSetup, session: ModelSession, destinations: Destinations, settings: AgentStreamSettings
 ) -> tuple[StreamSetup, AgentStreamSettings]:
     """
-    Create a session; returns the setup of its WebSocket, and the settings with the time that is left for it.
+    Ask for a session; returns the setup of its WebSocket, and the settings with the time that is left for it.
 
-    Failures of connecting and 5xx answers are retried, as for the opening of a socket: a session that nobody
-    joins ends by itself.
+    Both are as they were for a vendor that wants no request.
+    Failures of connecting, 429 and 5xx answers are retried, as for the opening of a socket: a session that
+    nobody joins ends by itself.
 
     Raises:
         StreamConnectError: There is no session. It is ``rejected`` where the account's quota is used up.
     """
+    try:
+        request = session_request(session, setup.url)
+    except CommandError as fault:
+        raise StreamConnectError("protocol", attempts=1, detail=fault.message) from None
+    if request is None:
+        return setup, settings
     loop = asyncio.get_running_loop()
     started, dial = loop.time(), settings.dial
     deadline = started + dial.budget_s
@@ -48,7 +58,7 @@ async def created(
             await asyncio.sleep(min(started + offset_s, deadline) - loop.time())
             try:
                 async with asyncio.timeout_at(deadline):
-                    url = await _create(http, setup.url, session, destinations)
+                    url = await _ask(http, request, session.api_key, destinations)
             except StreamConnectError as error:
                 failure = error
             except TimeoutError:
@@ -62,22 +72,25 @@ async def created(
     raise failure
 
 
-async def _create(
-    http: aiohttp.ClientSession, url: str, session: ModelSession, destinations: Destinations
+async def _ask(
+    http: aiohttp.ClientSession, request: SessionRequest, key: str, destinations: Destinations
 ) -> str:
     try:
-        destinations.check_url(url, schemes=WEB_SCHEMES)
-        async with http.post(
-            url,
-            data=call_request(session),
-            headers={"X-API-Key": session.api_key, "Content-Type": "application/json"},
+        destinations.check_url(request.url, schemes=WEB_SCHEMES)
+        async with http.request(
+            "GET" if request.body is None else "POST",
+            request.url,
+            data=request.body,
+            headers=request.headers,
             allow_redirects=False,
         ) as response:
             body = await read_bounded(response, _MAX_ANSWER_BYTES)
             if not is_success(response.status):
-                raise _refused(response.status, body, session.api_key)
-        joined = read_call(body)
-        destinations.check_url(joined, schemes=STREAM_SCHEMES)
+                raise _refused(response.status, body, key)
+        joined = request.read(body)
+        # Its path and query are a secret that is used once, and what is checked is kept.
+        origin = urlsplit(joined)._replace(path="/", query="")
+        destinations.check_url(origin.geturl(), schemes=SOCKET_SCHEMES)
     except DomainError as refusal:
         raise StreamConnectError("forbidden", detail=refusal.message) from None
     except (CommandError, NotAnswered) as problem:
@@ -91,8 +104,7 @@ async def _create(
 
 def _refused(status: int, body: bytes, key: str) -> StreamConnectError:
     error, is_quota = read_refusal(status, body)
-    # Some vendors repeat a wrong key in their words.
-    error = replace(error, message=error.message.replace(key, "[key]"))
+    error = replace(error, message=without_key(error.message, key))
     return StreamConnectError("rejected" if is_quota else "http_status", status, error=error)
 
 
@@ -104,6 +116,7 @@ def _reason_of(error: Exception) -> ConnectFailure:
 
 def _may_try_again(failure: StreamConnectError) -> bool:
     """Return True as for the opening of a socket, but not after a timeout: it may have been received."""
-    if failure.reason == "http_status":
-        return failure.http_status is not None and failure.http_status >= 500
+    status = failure.http_status
+    if status is not None:
+        return status >= 500 or status == HTTPStatus.TOO_MANY_REQUESTS
     return failure.reason in _UNREACHED

@@ -14,6 +14,7 @@ from callcontrol.calls.aio.media.leg import MediaRefusal
 from callcontrol.calls.aio.media.legs import MediaLegs
 from callcontrol.calls.aio.media.negotiation import Descriptions, media_policy
 from callcontrol.calls.aio.media.performer import MEDIA_EFFECTS, MediaPerformer
+from callcontrol.calls.aio.media.tracks import TRACK_EFFECTS, TrackPerformer
 from callcontrol.calls.aio.on_net import on_net_call
 from callcontrol.calls.aio.places import LegPlaces
 from callcontrol.calls.aio.sip_legs import SipLegs
@@ -447,6 +448,7 @@ StepOf = Callable[[Any], tuple[str, Mapping[str, Any]]]
 STEPS_OF_EFFECTS: Final[Mapping[type[Effect], StepOf]] = {
     media.PlayAudio: lambda effect: ("play", {"leg": effect.leg, "url": effect.url}),
     media.PlaySounds: lambda effect: ("play", {"leg": effect.leg}),
+    media.PlayTrack: lambda effect: ("dub", {"leg": effect.leg, "track": effect.track, "url": effect.url}),
     # Neither a text nor digits: they may be a secret of the parties.
     media.Speak: lambda effect: ("say", {"leg": effect.leg, "language": effect.language}),
     media.SendDigits: lambda effect: ("send_digits", {"leg": effect.leg, "count": len(effect.digits)}),
@@ -478,6 +480,7 @@ TABLES: Final[tuple[tuple[type[EffectPerformer] | None, Mapping[type[Effect], Pe
     (AgentPerformer, AGENT_EFFECTS),
     (TransferPerformer, TRANSFER_EFFECTS),
     (TranscriptionPerformer, TRANSCRIPTION_EFFECTS),
+    (TrackPerformer, TRACK_EFFECTS),
 )
 
 

@@ -96,6 +96,33 @@ class Speak(Effect):
 
 
 @frozen
+class PlayTrack(Effect):
+    """
+    Play on a track of the leg, instead of what plays there, beside everything else that its party hears.
+
+    The sound is the one at ``url``, as in ``PlayAudio``, or ``text`` in ``language``. ``TrackFailed`` follows
+    when it is not available.
+    """
+
+    leg: LegId
+    track: int
+    url: str | None = None
+    text: str | None = field(default=None, repr=False)
+    language: str = ""
+    voice: str | None = None
+    loop: bool = False
+    gain_db: float = 0.0
+
+
+@frozen
+class StopTrack(Effect):
+    """Stop what plays on a track of the leg."""
+
+    leg: LegId
+    track: int
+
+
+@frozen
 class Recognise(Effect):
     """
     Recognise what the party says; ``WordsHeard`` follow until ``StopRecognising``.

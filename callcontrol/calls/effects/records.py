@@ -63,6 +63,12 @@ class Save(Effect):
     hook_url: str | None = None
 
 
+def unheard(reason: str, message: str, url: str | None) -> Save:
+    """Return the report, to the customer's status webhook, of a sound that could not be played."""
+    details = {"reason": reason, "message": message, "http_status": None, "attempts": 1, "webhook_url": url}
+    return Save("webhook.failed", details)
+
+
 @frozen
 class KeepMessage(Effect):
     """Save a message that a party left, so that it can be fetched like a recording."""

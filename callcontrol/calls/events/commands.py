@@ -5,7 +5,7 @@ from typing import Literal
 
 from callcontrol.calls.events import Event
 from callcontrol.calls.hangup_cause import NORMAL_CLEARING, HangupCause
-from callcontrol.calls.plan import RecordingAction, Step, WebhookFormat, WebhookMethod
+from callcontrol.calls.plan import Dub, RecordingAction, Step, WebhookFormat, WebhookMethod
 from callcontrol.models import CallStatus, HangupSource
 from callcontrol.models.parties import Party
 from sip.values import frozen
@@ -84,6 +84,14 @@ class TranscriptionRequested(Event):
 
 
 @frozen
+class DubRequested(Event):
+    """Change a track that a party hears."""
+
+    party: PartyName
+    dub: Dub
+
+
+@frozen
 class DigitsRequested(Event):
     """Send digits to a party."""
 
@@ -116,6 +124,7 @@ LiveCommand = (
     | ListenRequested
     | RecordingRequested
     | TranscriptionRequested
+    | DubRequested
     | DigitsRequested
     | TransferCommand
     | TimeLimitRequested

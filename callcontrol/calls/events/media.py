@@ -28,6 +28,15 @@ class PlaybackEnded(Event):
 
 
 @frozen
+class TrackFailed(Event):
+    """The sound at ``url``, or a text without one, could not be played on a track."""
+
+    leg: LegId
+    problem: str
+    url: str | None = None
+
+
+@frozen
 class SpeechStarted(Event):
     """The party has begun to talk."""
 

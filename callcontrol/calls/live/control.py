@@ -15,6 +15,7 @@ from callcontrol.calls.effects.records import Save
 from callcontrol.calls.events import Event
 from callcontrol.calls.events.commands import (
     DigitsRequested,
+    DubRequested,
     HangupRequested,
     ListenRequested,
     LiveCommand,
@@ -31,6 +32,7 @@ from callcontrol.calls.hangup_cause import ORIGINATOR_CANCEL
 from callcontrol.calls.leg import LegView
 from callcontrol.calls.steps.agent_stream import AgentStep
 from callcontrol.calls.steps.bridge import BridgeStep
+from callcontrol.calls.steps.dub import change_track, dub_problem
 from callcontrol.calls.steps.party_transfer import PartyTransferStep
 from callcontrol.calls.transfers.replaces import PartnerStep
 from callcontrol.calls.transfers.transfer import peer_of
@@ -76,6 +78,13 @@ def _may_hang_up(call: "CallMachine", command: HangupRequested) -> str | None:
 
 def _may_reach(call: "CallMachine", command: MuteRequested | DigitsRequested) -> str | None:
     return f"its party {command.party} is not there" if _leg_of(call, command.party) is None else None
+
+
+def _may_dub(call: "CallMachine", command: DubRequested) -> str | None:
+    leg = _leg_of(call, command.party)
+    if leg is None:
+        return f"its party {command.party} is not there"
+    return dub_problem(call.legs[leg], command.dub)
 
 
 def _may_listen(call: "CallMachine", _: ListenRequested) -> str | None:
@@ -174,6 +183,12 @@ def _send_digits(call: "CallMachine", command: DigitsRequested) -> Iterator[Effe
         yield SendDigits(leg, command.digits, by_api=True)
 
 
+def _dub(call: "CallMachine", command: DubRequested) -> Iterator[Effect]:
+    leg = _leg_of(call, command.party)
+    if leg is not None:
+        yield from change_track(call.legs[leg], command.dub)
+
+
 def _transfer(call: "CallMachine", command: TransferCommand) -> Iterator[Effect]:
     """
     Transfer a party.
@@ -216,6 +231,7 @@ COMMANDS: Final[dict[type[Event], Callable[["CallMachine", Any], Iterator[Effect
     ListenRequested: _listen,
     RecordingRequested: _record,
     TranscriptionRequested: _transcribe,
+    DubRequested: _dub,
     DigitsRequested: _send_digits,
     TransferCommand: _transfer,
     TimeLimitRequested: _limit_time,
@@ -229,6 +245,7 @@ _CHECKS: Final[dict[type[Event], Callable[["CallMachine", Any], str | None]]] = 
     ListenRequested: _may_listen,
     RecordingRequested: _may_record,
     TranscriptionRequested: _may_transcribe,
+    DubRequested: _may_dub,
     DigitsRequested: _may_reach,
     TransferCommand: _may_transfer,
     RedirectRequested: _may_redirect,

@@ -6,6 +6,7 @@ from typing import Any, Final, Literal
 
 from callcontrol.calls.events.commands import (
     DigitsRequested,
+    DubRequested,
     HangupRequested,
     ListenRequested,
     ListenStatus,
@@ -21,9 +22,9 @@ from callcontrol.calls.events.commands import (
     TransferCommand,
 )
 from callcontrol.calls.hangup_cause import NO_ANSWER, NORMAL_CLEARING
-from callcontrol.calls.plan import USUAL_LANGUAGE, RecordingAction, Step, WebhookFormat, WebhookMethod
+from callcontrol.calls.plan import USUAL_LANGUAGE, Dub, RecordingAction, Step, WebhookFormat, WebhookMethod
 from callcontrol.egress.url_policy import HOOK_SCHEMES, WEB_SCHEMES, CheckUrl, url_errors
-from callcontrol.errors import RequestErrors
+from callcontrol.errors import RequestErrors, ValidationFailed
 from callcontrol.models import CallRecord, CallStatus
 from callcontrol.models.parties import Party
 from callcontrol.routing.targets import normalise_number, parse_target
@@ -51,8 +52,8 @@ class LiveUpdate:
     """
     Requested changes of a call; applied all together or not at all.
 
-    ``verbs`` are new instructions, and the server at ``webhook_url`` is asked for some; ``webhook_format`` is
-    that of the requests which either leads to.
+    ``dub`` has the fields of the verb, ``verbs`` are new instructions, and the server at ``webhook_url`` is
+    asked for some; ``webhook_format`` is that of the requests which either leads to.
     """
 
     call_status: Literal["completed", "no-answer"] | None = None
@@ -64,6 +65,8 @@ class LiveUpdate:
     recording_channels: Literal["mono", "dual"] = "dual"
     transcription: Literal["start", "stop"] | None = None
     transcription_language: str = USUAL_LANGUAGE
+    dub: Mapping[str, Any] | None = None
+    dub_party: PartyName = "a"
     digits: str | None = None
     digits_party: PartyName = "a"
     transfer: TransferRequest | None = None
@@ -80,6 +83,7 @@ FIELD_OF: Final[dict[type, str]] = {
     ListenRequested: "listen_status",
     RecordingRequested: "record",
     TranscriptionRequested: "transcribe",
+    DubRequested: "dub",
     DigitsRequested: "dtmf",
     TransferCommand: "transfer",
     TimeLimitRequested: "time_limit",
@@ -109,16 +113,10 @@ def commands_of(
     commands: list[LiveCommand] = []
     if update.time_limit_s is not None:
         commands.append(TimeLimitRequested(update.time_limit_s))
-    if update.mute_status is not None:
-        commands.append(_mute(update))
-    if update.listen_status is not None:
-        commands.append(ListenRequested(update.listen_status))
-    if update.recording is not None:
-        channels = 1 if update.recording_channels == "mono" else 2
-        commands.append(RecordingRequested(update.recording, channels))
-    if update.transcription is not None:
-        starts = update.transcription == "start"
-        commands.append(TranscriptionRequested(update.transcription_language if starts else None))
+    commands += _audio(update)
+    if (fields := update.dub) is not None:
+        dub = values.read(lambda: _dub(fields, record, read))
+        commands += [] if dub is None else [DubRequested(update.dub_party, dub)]
     if update.digits is not None:
         commands.append(DigitsRequested(update.digits_party, update.digits))
     if (asked := update.transfer) is not None:
@@ -152,6 +150,29 @@ def _mute(update: LiveUpdate) -> MuteRequested:
         says=muted if update.mute_direction != "hears" else None,
         hears=muted if update.mute_direction != "says" else None,
     )
+
+
+def _audio(update: LiveUpdate) -> Iterator[LiveCommand]:
+    """Yield the commands on what is heard and kept of the call."""
+    if update.mute_status is not None:
+        yield _mute(update)
+    if update.listen_status is not None:
+        yield ListenRequested(update.listen_status)
+    if update.recording is not None:
+        channels = 1 if update.recording_channels == "mono" else 2
+        yield RecordingRequested(update.recording, channels)
+    if update.transcription is not None:
+        starts = update.transcription == "start"
+        yield TranscriptionRequested(update.transcription_language if starts else None)
+
+
+def _dub(fields: Mapping[str, Any], record: CallRecord, read: ReadVerbs) -> Dub:
+    try:
+        (step,) = read(record, [{"verb": "dub", **fields}], "json")
+    except ValidationFailed as refusal:
+        raise refusal.renamed(lambda field: field.replace("verbs[0]", "dub", 1)) from None
+    assert isinstance(step, Dub), "the verb's only step"
+    return step
 
 
 def _transfer(

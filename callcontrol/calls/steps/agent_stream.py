@@ -11,6 +11,7 @@ replaces the stream, also when the agent leaves before the other party has answe
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from enum import IntEnum, auto
+from http import HTTPStatus
 from typing import Final
 
 from callcontrol.calls.dialer import Ending
@@ -304,8 +305,11 @@ class AgentStep(TableStep[StreamState]):
 
     def _attempt_failed(self, event: Event | None) -> Iterator[Effect]:
         assert isinstance(event, AgentRefused)
-        is_final = event.reason in _FINAL_REASONS
-        if is_final or (event.http_status is not None and event.http_status < 500):
+        status = event.http_status
+        is_final = event.reason in _FINAL_REASONS or (status is not None and status < 500)
+        # A vendor's limit of sessions or requests may let the next attempt pass.
+        passes = self._choice.model is not None and status == HTTPStatus.TOO_MANY_REQUESTS
+        if is_final and not passes:
             yield from self.trigger(StreamInput.LOST)
         else:
             yield from self._wait()

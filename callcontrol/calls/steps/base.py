@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, TypeVar
 from callcontrol.calls.dialer import Ending
 from callcontrol.calls.effects import Effect
 from callcontrol.calls.effects.media import PlayAudio, SendDigits, StopAudio
-from callcontrol.calls.effects.records import Arm, Disarm, Save
+from callcontrol.calls.effects.records import Arm, Disarm, Save, unheard
 from callcontrol.calls.events import Event
 from callcontrol.calls.events.answers import Timer, TimerFired
 from callcontrol.calls.events.media import DigitReceived, DigitsSent, PlaybackEnded
@@ -268,8 +268,7 @@ class TranscriptionStep(RunningStep):
 def report_unplayed(play: Play, event: PlaybackEnded) -> Iterator[Effect]:
     """Report a sound that could not be played, which is skipped, by the status webhook of the customer."""
     if event.problem is not None:
-        details = {"reason": "play", "message": event.problem, "http_status": None, "attempts": 1}
-        yield Save("webhook.failed", {**details, "webhook_url": play.url})
+        yield unheard("play", event.problem, play.url)
 
 
 class PlayStep(RunningStep):

@@ -5,7 +5,7 @@ Verbs as jambonz has them: translates its JSON into objects of the verb reader, 
 needs.
 """
 
-from callcontrol.instructions.jambonz.translation import Translated, read_jambonz
+from callcontrol.instructions.jambonz.translation import Translated, live_dub, read_jambonz
 from callcontrol.instructions.jambonz.verbs import (
     JAMBONZ_VERBS,
     RECORDING_ACTIONS,
@@ -13,4 +13,12 @@ from callcontrol.instructions.jambonz.verbs import (
     tag_problem,
 )
 
-__all__ = ["JAMBONZ_VERBS", "RECORDING_ACTIONS", "Translated", "continued", "read_jambonz", "tag_problem"]
+__all__ = [
+    "JAMBONZ_VERBS",
+    "RECORDING_ACTIONS",
+    "Translated",
+    "continued",
+    "live_dub",
+    "read_jambonz",
+    "tag_problem",
+]

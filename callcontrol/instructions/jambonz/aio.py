@@ -13,7 +13,8 @@ from callcontrol.aio.tokens import new_id, unix_time_s
 from callcontrol.calls.aio.context import ActiveCall
 from callcontrol.calls.effects.instructions import AskWebhook
 from callcontrol.calls.events import Event
-from callcontrol.calls.events.commands import RedirectRequested
+from callcontrol.calls.events.commands import DubRequested, RedirectRequested, StepsRequested
+from callcontrol.calls.plan import Dub, Step
 from callcontrol.calls.records.call_info import call_info
 from callcontrol.egress.aio.http_client import NotAnswered, customer_session, problem_of, reason_of
 from callcontrol.egress.requests import signed_headers
@@ -23,6 +24,7 @@ from callcontrol.ids import CallSid
 from callcontrol.instructions.jambonz.messages import (
     SUBPROTOCOL,
     Ack,
+    DubOrder,
     MessageType,
     Redirect,
     Redirection,
@@ -40,8 +42,8 @@ _MAX_ERROR_CHARS: Final = 1000
 _TOO_MANY: Final = 1008
 _CLOSE_S: Final = 1.0
 
-ReadVerbs = Callable[[ActiveCall, bytes, str], Event]
-"""Reads verbs in JSON that an application sent from an address; raises ``DomainError``."""
+ReadVerbs = Callable[[ActiveCall, bytes, str], Sequence[Step]]
+"""Reads verbs in JSON that an application sent from an address into steps; raises ``DomainError``."""
 
 
 @dataclass(slots=True)
@@ -206,7 +208,11 @@ class JambonzSessions:
                 if answer is not None and not answer.done():
                     answer.set_result(verbs)
             case Redirect(verbs):
-                call.mailbox.post(self._read(call, _json(verbs), found.address))
+                call.mailbox.post(StepsRequested(self._read(call, _json(verbs), found.address)))
+            case DubOrder(fields):
+                for step in self._read(call, _json([{**fields, "verb": "dub"}]), found.address):
+                    if isinstance(step, Dub):
+                        call.mailbox.post(DubRequested("a", step))
             case Redirection(hook, method):
                 url = hook if "://" in hook else hook_url(found.address, hook)
                 call.mailbox.post(self._redirection(url, method))

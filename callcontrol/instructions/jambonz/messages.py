@@ -57,6 +57,13 @@ class Redirection:
     method: str
 
 
+@dataclass(frozen=True, slots=True)
+class DubOrder:
+    """A change of a track, by the fields of the verb ``dub``."""
+
+    fields: Mapping[str, Any]
+
+
 def hook_of(url: str) -> tuple[str, str]:
     """Return the address of a session, and the hook in it, empty for the session itself."""
     address, fragment = urldefrag(url)
@@ -71,7 +78,7 @@ def written(
     return info_body({"type": kind, "msgid": msgid, "call_sid": call_sid, **named, "data": data}).decode()
 
 
-def read_message(text: str) -> Ack | Redirect | Redirection | LiveCommand:
+def read_message(text: str) -> Ack | Redirect | Redirection | DubOrder | LiveCommand:
     """
     Parse a message of an application.
 
@@ -95,12 +102,10 @@ def read_message(text: str) -> Ack | Redirect | Redirection | LiveCommand:
     raise ValidationFailed.of("type", "must be ack or command")
 
 
-def _command(message: Mapping[str, Any]) -> Redirect | Redirection | LiveCommand:
+def _command(message: Mapping[str, Any]) -> Redirect | Redirection | DubOrder | LiveCommand:
     name, data = message.get("command"), message.get("data")
     if name == "redirect" and isinstance(data, list):
-        if message.get("queueCommand") is True:
-            raise ValidationFailed.of("queueCommand", "is not available: verbs replace those in progress")
-        return Redirect(data)
+        return _redirect(message, data)
     body: Mapping[str, Any] = data if isinstance(data, Mapping) else {}
     match name, body:
         case "redirect", {"call_hook": hook}:
@@ -115,10 +120,18 @@ def _command(message: Mapping[str, Any]) -> Redirect | Redirection | LiveCommand
             return ListenRequested(status)
         case "record", {"action": str(action)} if action in RECORDING_ACTIONS:
             return RecordingRequested(RECORDING_ACTIONS[action], _STEREO)
+        case "dub", {"action": str()}:
+            return DubOrder(body)
         case "dtmf", {"digit": str(keys)} if 1 <= len(keys) <= _MAX_KEYS and _KEYS.issuperset(keys):
             return DigitsRequested("a", keys)
     shown = name[:50] if isinstance(name, str) else "of this kind"
     raise ValidationFailed.of("command", f"{shown} is not available, or lacks what it needs")
+
+
+def _redirect(message: Mapping[str, Any], verbs: list[Any]) -> Redirect:
+    if message.get("queueCommand") is True:
+        raise ValidationFailed.of("queueCommand", "is not available: verbs replace those in progress")
+    return Redirect(verbs)
 
 
 def _redirection(hook: object) -> Redirection:

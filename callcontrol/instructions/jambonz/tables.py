@@ -5,6 +5,7 @@ A field leads to a field of our verb and to the function that reads its value; w
 value is only checked, as it must not ask for what is not done. What is in no table is refused by name.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -17,6 +18,14 @@ _ENDLESS_LOOPS: Final = 100
 _MAX_RING_S: Final = 120
 _MIN_RING_S: Final = 5
 _RATES: Final = (8000, 16000)
+_TRACK_ACTIONS: Final = {
+    "addTrack": "add",
+    "playOnTrack": "play",
+    "sayOnTrack": "say",
+    "silenceTrack": "silence",
+    "removeTrack": "remove",
+}
+_GAIN: Final = re.compile(r"([+-]?[0-9]{1,3}(?:\.[0-9]{1,3})?)(?: ?dB)?", re.IGNORECASE)
 _INPUTS: Final = ("digits", "dtmf", "speech")
 
 
@@ -109,6 +118,22 @@ def _basic(value: Any) -> object:
     return {"type": "basic", **value}
 
 
+def _track_action(value: Any) -> object:
+    if not isinstance(value, str) or value not in _TRACK_ACTIONS:
+        raise ValueError(f"must be one of {', '.join(_TRACK_ACTIONS)}")
+    return _TRACK_ACTIONS[value]
+
+
+def _gain_db(value: Any) -> object:
+    """Decibels as a number, or as a text such as "-6 dB"."""
+    if not isinstance(value, str):
+        return value
+    found = _GAIN.fullmatch(value.strip())
+    if found is None:
+        raise ValueError('must be a number of decibels, or a text such as "-6 dB"')
+    return float(found[1])
+
+
 _NEVER: Final = _only(False)
 _ALWAYS: Final = _only(True)
 
@@ -176,6 +201,14 @@ TAG: Final[FieldTable] = {"data": ("data", _as_is)}
 DTMF: Final[FieldTable] = {"dtmf": ("digits", _as_is)}
 DECLINE: Final[FieldTable] = {"status": ("status", _as_is), "headers": ("", _empty)}
 MESSAGE: Final[FieldTable] = {name: (name, _as_is) for name in ("to", "from", "text")}
+DUB: Final[FieldTable] = {
+    "action": ("action", _track_action),
+    "track": ("track", _as_is),
+    "play": ("url", _as_is),
+    "say": ("text", _text),
+    "loop": ("loop", _as_is),
+    "gain": ("gain", _gain_db),
+}
 REFER: Final[FieldTable] = {"headers": ("headers", _as_is)}
 CONFIG: Final[FieldTable] = {
     name: ("", _NEVER) for name in ("notifyEvents", "notifySttLatency", "autoStreamTts", "earlyMedia")
@@ -218,7 +251,6 @@ REFUSED: Final[Mapping[str, str]] = {
     **dict.fromkeys(("dialogflow", "lex", "rasa"), _NO_BOT),
     **dict.fromkeys(("agent", "pipeline"), _NO_CHAIN),
     **dict.fromkeys(("qwen_s2s", "gptlive_s2s", "voicelive_s2s"), _NO_MODEL),
-    "dub": "is not available: a call has one track of sounds",
     "alert": "is not available: a waiting caller hears ringing by itself",
     "sip:request": "is not available",
     "transfer": "is not available; use sip:refer, or dial",

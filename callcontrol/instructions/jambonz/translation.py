@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from callcontrol.errors import FieldError
+from callcontrol.errors import FieldError, ValidationFailed
 from callcontrol.instructions.jambonz import tables
 from callcontrol.instructions.jambonz.models import read_llm
 from callcontrol.instructions.jambonz.tables import FieldTable
@@ -55,6 +55,21 @@ def read_jambonz(answer: object, language: str | None, heard_language: str | Non
     for index, item in enumerate(answer):
         translation.item(f"verbs[{index}]", item)
     return Translated(translation.verbs, translation.errors, translation.places)
+
+
+def live_dub(given: Mapping[str, Any]) -> Verb:
+    """
+    Translate ``dub`` of a change to an active call into the fields of our verb.
+
+    Raises:
+        ValidationFailed: Fields are wrong.
+    """
+    translation = _Translation(None, None)
+    translation.dub("dub", dict(given))
+    if translation.errors:
+        raise ValidationFailed(translation.errors)
+    (verb,) = translation.verbs
+    return {name: value for name, value in verb.items() if name != "verb"}
 
 
 class _Translation:
@@ -331,6 +346,19 @@ class _Translation:
         hook = self.hook(path, given)
         self.add(path, {"verb": "message", **hook, **self.fields(path, "message", given, tables.MESSAGE)})
 
+    def dub(self, path: str, given: dict[str, Any]) -> None:
+        """Translate ``dub``; what is to be said is a text, or the fields of ``say``."""
+        say = given.get("say")
+        if isinstance(say, Mapping):
+            given = {**given, "say": say.get("text"), "synthesizer": say.get("synthesizer")}
+            for name in say.keys() - {"text", "synthesizer"}:
+                self.wrong(f"{path}.say.{str(name)[:100]}", "is not available in dub")
+        language = self.language_of(path, given)
+        found = self.fields(path, "dub", {"action": "", **given}, tables.DUB)
+        if language is not None and "text" in found:
+            found["language"] = language
+        self.add(path, {"verb": "dub", **found}, _DUB)
+
     def tag(self, path: str, given: dict[str, Any]) -> None:
         """Translate ``tag``."""
         self.add(path, {"verb": "tag", **self.fields(path, "tag", given, tables.TAG)})
@@ -415,6 +443,7 @@ def _names(table: FieldTable) -> dict[str, str]:
 
 _GATHER: Final = {**_names(tables.GATHER), **_RECOGNIZER}
 _DIAL: Final = _names(tables.DIAL)
+_DUB: Final = {**_names(tables.DUB), "language": "say.synthesizer.language"}
 _CONFERENCE: Final = _names(tables.CONFERENCE)
 _LISTEN: Final = {**_names(tables.LISTEN), "stream_auth": "wsAuth"}
 _REDIRECT: Final = {"url": "actionHook", "method": "actionHook.method"}
@@ -424,6 +453,7 @@ _VERBS: Final[Mapping[str, Callable[[_Translation, str, dict[str, Any]], None]]]
     "config": _Translation.config,
     "dial": _Translation.dial,
     "dtmf": _Translation.dtmf,
+    "dub": _Translation.dub,
     "gather": _Translation.gather,
     "hangup": _Translation.hangup,
     "listen": _Translation.listen,

@@ -19,6 +19,7 @@ from callcontrol.instructions.verbs.dialling import (
     read_model,
     read_stream,
 )
+from callcontrol.instructions.verbs.dubbing import DUB_FIELDS, read_dub
 from callcontrol.instructions.verbs.speaking import (
     GATHER_FIELDS,
     PAUSE_FIELDS,
@@ -166,6 +167,7 @@ VERBS: Final[VerbTable] = {
     "gather": (GATHER_FIELDS, read_gather),
     "record": (RECORD_FIELDS, read_record),
     "transcribe": (TRANSCRIBE_FIELDS, read_transcribe),
+    "dub": (DUB_FIELDS, read_dub),
     "dial": (DIAL_FIELDS, read_dial),
     "conference": (CONFERENCE_FIELDS, read_conference),
     "stream": (STREAM_FIELDS, read_stream),

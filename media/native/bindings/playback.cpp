@@ -53,6 +53,11 @@ void play(engine::StreamHandle& stream, std::uint64_t id, const nb::sequence& cl
     stream.play(std::move(playback));
 }
 
+void play_track(engine::StreamHandle& stream, std::size_t track, std::uint64_t id, const nb::sequence& clips,
+                std::uint32_t plays, std::int32_t gain) {
+    stream.play_track(track, make_playback(id, clips, plays, gain, 0));
+}
+
 }  // namespace
 
 std::unique_ptr<graph::Playback> make_playback(std::uint64_t id, const nb::sequence& clips,
@@ -76,7 +81,9 @@ void bind_playback(nb::class_<engine::StreamHandle>& stream) {
     stream.def("play", &play)
         .def("pause_playback", &engine::StreamHandle::pause_playback)
         .def("resume_playback", &engine::StreamHandle::resume_playback)
-        .def("stop_playback", &engine::StreamHandle::stop_playback);
+        .def("stop_playback", &engine::StreamHandle::stop_playback)
+        .def("play_track", &play_track)
+        .def("stop_track", &engine::StreamHandle::stop_track);
 }
 
 }  // namespace trunkline::bindings

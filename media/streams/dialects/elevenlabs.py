@@ -4,7 +4,10 @@ ElevenLabs Agents over WebSocket, in the formats that the agent has: mu-law, or 
 The vendor keeps the agent, with its prompt, voice and tools; what a session gives overrides it, as far as the
 agent allows. The greeting is spoken as soon as a session begins, so that begins when the call is answered.
 
-Source: https://elevenlabs.io/docs/agents-platform/api-reference/agents-platform/websocket.
+The URL of the WebSocket is signed by a request with the key (`media.streams.session_requests`).
+
+Source: https://elevenlabs.io/docs/agents-platform/api-reference/agents-platform/websocket, and
+https://elevenlabs.io/docs/api-reference/conversations/get-signed-url.
 """
 
 from __future__ import annotations

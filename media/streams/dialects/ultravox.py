@@ -52,7 +52,6 @@ _MAX_ORDINAL: Final = 1 << 53
 # By the SDK's documents, a call in the state `idle` is only being made ready.
 _WORKING: Final = ("listening", "thinking", "speaking")
 _ROLES: Final = {"agent": "MESSAGE_ROLE_AGENT", "user": "MESSAGE_ROLE_USER"}
-_QUOTA: Final = (402, 429)
 # Of the schemas of all tools, once references are replaced; each value in them counts as some characters.
 _MAX_SCHEMAS_CHARS: Final = 256 * 1024
 _VALUE_CHARS: Final = 8
@@ -96,17 +95,6 @@ def read_call(body: bytes) -> str:
     if fault is not None:
         raise CommandError(f"joinUrl {fault}")
     return f"{url}{'&' if '?' in str(url) else '?'}{_API_VERSION}"
-
-
-def read_refusal(status: int, body: bytes) -> tuple[AgentFailed, bool]:
-    """Return the error in an answer that creates no call, and True if it is one of the account's quota."""
-    try:
-        message = read_object(body)
-    except CommandError:
-        message = {}
-    words = next((message[name] for name in ("detail", "message", "error") if name in message), message)
-    text = words if isinstance(words, str) else compact(words)
-    return failed(f"http_{status}", "" if text == "{}" else text), status in _QUOTA
 
 
 class UltravoxDialect(ModelDialect):

@@ -48,6 +48,18 @@ def recorded() -> Drive:
             {"transcribe": {"action": "start", "language": "hi-IN"}},
             LiveUpdate(transcription="start", transcription_language="hi-IN"),
         ),
+        (
+            bridged,
+            {"dub": {"action": "add", "track": "music", "url": "https://x.example/m.wav", "gain": -6}},
+            LiveUpdate(
+                dub={"action": "add", "track": "music", "url": "https://x.example/m.wav", "gain": -6.0}
+            ),
+        ),
+        (
+            bridged,
+            {"dub": {"action": "add", "track": "music", "party": "b"}},
+            LiveUpdate(dub={"action": "add", "track": "music"}, dub_party="b"),
+        ),
         (bridged, {"dtmf": {"digits": "12w#"}}, LiveUpdate(digits="12w#")),
         (
             bridged,
@@ -111,6 +123,14 @@ async def test_what_is_asked_of_a_call(
         ({"transcribe": {"language": "hi-IN"}}, {"transcribe.action"}),
         ({"transcribe": {"action": "stop", "language": "hi-IN"}}, {"transcribe.language"}),
         ({"transcribe": True}, {"transcribe"}),
+        ({"dub": {"action": "mix", "party": "z"}}, {"dub.action", "dub.track", "dub.party"}),
+        ({"dub": {"action": "add", "track": "a\0b"}}, {"dub.track"}),
+        (
+            {"dub": {"action": "play", "track": "m", "url": "https://10.0.0.1/x.wav"}, "time_limit": 0},
+            {"dub.url", "time_limit"},
+        ),
+        ({"dub": {"action": "play", "track": "m", "url": "ftp://x.example/x.wav"}}, {"dub.url"}),
+        ({"dub": {"action": "silence", "track": "m", "loop": True}}, {"dub.loop"}),
         ({"dtmf": {"digits": "x", "party": "z"}}, {"dtmf.digits", "dtmf.party"}),
         ({"transfer": {"timeout": 1}}, {"transfer.to", "transfer.timeout"}),
         ({"transfer": {"to": "+919812345678", "headers": {"From": "x"}}}, {"transfer.headers.From"}),

@@ -5,7 +5,7 @@ from typing import Any, cast
 import pytest
 
 from media import _engine
-from media.aio.playback import Playbacks
+from media.aio.playback import StreamPlaybacks
 from media.audio import (
     AudioError,
     Clip,
@@ -22,10 +22,16 @@ class NotedStream:
     def __init__(self) -> None:
         self.native_calls: list[tuple[Any, ...]] = []
         self._ids = iter(range(1, 1000))
-        self.playbacks = Playbacks(cast(_engine.Stream, self), lambda: next(self._ids))
+        self.playbacks = StreamPlaybacks(cast(_engine.Stream, self), lambda: next(self._ids))
 
     def play(self, *call: Any) -> None:
         self.native_calls.append(("play", *call))
+
+    def play_track(self, *call: Any) -> None:
+        self.native_calls.append(("track", *call))
+
+    def stop_track(self, track: int) -> None:
+        self.native_calls.append(("stop", track))
 
     def pause_playback(self) -> None:
         self.native_calls.append(("pause",))
@@ -60,6 +66,22 @@ def test_several_sources_are_one_playback() -> None:
         (0, 8000, 50),
         (1920, 16_000, 0),
     ]
+
+
+def test_a_track_has_a_queue_of_its_own() -> None:
+    stream = NotedStream()
+    playback = stream.playbacks.queue_track(3, [Clip(b"\1\0")], loop=True, gain_db=-20.0)
+    stream.playbacks.stop_track(3)
+    assert stream.native_calls == [("track", 3, playback.id, [(b"\1\0", 8000, 0)], 0, 410), ("stop", 3)]
+    for track, gain_db in ((4, 0.0), (-1, 0.0), (0, 19.0)):
+        with pytest.raises(InvalidMedia):
+            stream.playbacks.queue_track(track, [Clip(b"\1\0")], gain_db=gain_db)
+    stream.playbacks.abandon()
+    assert playback.over
+    stream.playbacks.stop_track(3)
+    with pytest.raises(StreamClosed):
+        stream.playbacks.queue_track(0, [Clip(b"\1\0")])
+    assert len(stream.native_calls) == 2
 
 
 def test_pause_and_resume_are_passed_on() -> None:

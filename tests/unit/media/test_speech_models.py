@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from media.streams import ModelSession, StreamSetup, StreamSetupError, choose_model, upgrade_headers
+from media.streams import (
+    CommandError,
+    ModelSession,
+    StreamSetup,
+    StreamSetupError,
+    choose_model,
+    upgrade_headers,
+)
+from media.streams.session_requests import session_request
 from tests.support.model_setups import make_dialect
 
 GOOD: dict[str, Any] = {"provider": "openai", "model": "gpt-realtime-2", "api_key": "sk-1"}
@@ -126,12 +135,47 @@ def test_other_addresses_are_refused(url: str) -> None:
         ("openai", ("Authorization", "Bearer sk-secret")),
         ("deepgram", ("Authorization", "Token sk-secret")),
         ("gemini", ("x-goog-api-key", "sk-secret")),
-        ("elevenlabs", ("xi-api-key", "sk-secret")),
     ],
 )
 def test_a_vendor_gets_the_key_and_nothing_of_the_account(provider: str, header: tuple[str, str]) -> None:
     setup: StreamSetup = make_dialect(provider)._setup
     assert upgrade_headers(setup, 0) == [("User-Agent", "trunkline/1.0"), header]
+
+
+def test_elevenlabs_signs_the_address_that_the_socket_has() -> None:
+    setup = make_dialect("elevenlabs", url="wss://eu.example/v1/c?x=1")._setup
+    assert setup.model is not None
+    request = session_request(setup.model, setup.url)
+    assert request is not None
+    assert request.url == f"https://eu.example/v1/c/get-signed-url?{setup.url.partition('?')[2]}"
+    assert "agent_id=" in request.url and "sk-secret" not in f"{request.url} {request}"
+    assert (request.body, request.headers) == (None, {"xi-api-key": "sk-secret"})
+    assert request.read(b'{"signed_url":"wss://eu.example/v1/c?a=b"}') == "wss://eu.example/v1/c?a=b"
+    assert upgrade_headers(setup, 0) == [("User-Agent", "trunkline/1.0")]
+    plain = session_request(setup.model, "ws://10.0.0.1/c?agent_id=a")
+    assert plain is not None and plain.url.startswith("http://10.0.0.1/c/get-signed-url?")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [None, 7, "", "https://x.example/", "ws://8.8.8.8/", "wss://u:p@x.example/", "wss://x/" + "a" * 2048],
+)
+def test_an_answer_without_a_signed_address_is_refused(url: object) -> None:
+    setup = make_dialect("elevenlabs")._setup
+    assert setup.model is not None
+    request = session_request(setup.model, setup.url)
+    assert request is not None
+    with pytest.raises(CommandError):
+        request.read(json.dumps({"signed_url": url}).encode())
+    for body in (b"", b"[]", b"{" * 100_000):
+        with pytest.raises(CommandError):
+            request.read(body)
+
+
+@pytest.mark.parametrize("provider", ["openai", "deepgram", "gemini"])
+def test_other_vendors_want_no_request(provider: str) -> None:
+    setup = make_dialect(provider)._setup
+    assert setup.model is not None and session_request(setup.model, setup.url) is None
 
 
 def test_no_repr_shows_a_key() -> None:

@@ -16,7 +16,8 @@ from media.streams import (
     CommandError,
     ModelTool,
 )
-from media.streams.dialects.ultravox import UltravoxDialect, read_call, read_refusal
+from media.streams.dialects.ultravox import UltravoxDialect, read_call
+from media.streams.session_requests import read_refusal
 from tests.support.model_setups import LOOK_UP, TURNS, accepted, make_dialect, parts_of, read, request_of
 
 

@@ -263,6 +263,26 @@ class LegAudio:
             media.music = None
             media.stream.stop_playback()
 
+    def play_track(
+        self, leg: LegId, track: int, sounds: Sequence[Sound], *, loop: bool, gain_db: float
+    ) -> None:
+        """
+        Play sounds on a track of the leg, instead of those that play there.
+
+        Raises:
+            MediaError: Too many sounds are playing.
+        """
+        media = self._legs.get(leg)
+        if media is not None:
+            media.stream.playbacks.stop_track(track)
+            media.stream.playbacks.queue_track(track, sounds, loop=loop, gain_db=gain_db)
+
+    def stop_track(self, leg: LegId, track: int) -> None:
+        """Stop what plays on a track of the leg."""
+        media = self._legs.get(leg)
+        if media is not None:
+            media.stream.playbacks.stop_track(track)
+
     # --- recording and agents -------------------------------------------------------------------------------
 
     def record(self, leg: LegId, path: str, channels: int) -> None:

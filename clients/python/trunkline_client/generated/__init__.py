@@ -1,5 +1,5 @@
 # Written by scripts/client from the OpenAPI document of the server; do not edit.
 """The generated part of the client; the digests of its document and files."""
 
-DOCUMENT = "47b768de941c39b79e1c7d6a8d366175fb0afd2f49ad41fd725ff6770c78c97f"
-FILES = "aba1045ba5a6db577de35ffabf3e491c10f074f552d5c89d14785693138a4a13"
+DOCUMENT = "b92b18363154b03bc23f05cced59a759af4adc9a7d0463f39ff53d1ae134a3c7"
+FILES = "dfa33c70895a05dd3c5591934a4959e8ae891b196836561ecaadab2cdbac898c"

@@ -27,6 +27,7 @@ Stream::Stream(std::uint64_t id, io::UdpSocket socket, rtp::Sender sender, Event
 
 Stream::~Stream() {
     delete tap_;
+    delete tracks_;
     delete recorder_;
     delete receive_path_;
     delete send_path_;
@@ -142,6 +143,25 @@ void Stream::stop_playback(std::int64_t now_ns) {
     run_clocks(now_ns);
 }
 
+void Stream::play_track(std::size_t track, graph::Playback* playback, graph::TrackMixer* mixer,
+                        std::int64_t now_ns) {
+    if (tracks_ == nullptr) {
+        tracks_ = mixer;
+    } else {
+        event_queue_.discard(mixer);
+    }
+    tracks_->play(track, playback);
+    run_clocks(now_ns);
+    // What the linked stream relayed so far is decoded now.
+    if (peer_ != nullptr) peer_->run_clocks(now_ns);
+}
+
+void Stream::stop_track(std::size_t track, std::int64_t now_ns) {
+    if (tracks_ == nullptr) return;
+    tracks_->stop(track);
+    run_clocks(now_ns);
+}
+
 void Stream::send_dtmf(DtmfText* text, std::int64_t now_ns) {
     text->next_node = nullptr;
     if (dtmf_first_ == nullptr) {
@@ -231,6 +251,10 @@ void Stream::shut(std::int64_t now_ns) {
     say_goodbye(now_ns);
     connected_ = false;
     playback_.stop();
+    if (tracks_ != nullptr) {
+        tracks_->stop_all();
+        event_queue_.discard(std::exchange(tracks_, nullptr));
+    }
     while (dtmf_first_ != nullptr) {
         finish_dtmf_text();
     }

@@ -153,6 +153,22 @@ void StreamHandle::stop_playback() {
     order([](Stream& stream, std::int64_t now_ns) { stream.stop_playback(now_ns); });
 }
 
+void StreamHandle::play_track(std::size_t track, std::unique_ptr<graph::Playback> playback) {
+    if (track >= graph::TrackMixer::max_tracks) throw std::invalid_argument("a stream has four tracks");
+    if (!open()) return;
+    if (!outfit_.uses(Use::tracks)) use(Use::tracks);
+    auto mixer = std::make_unique<graph::TrackMixer>(stream_->playback_listener());
+    order([track, playback = std::move(playback), mixer = std::move(mixer)](Stream& stream,
+                                                                            std::int64_t now_ns) mutable {
+        stream.play_track(track, playback.release(), mixer.release(), now_ns);
+    });
+}
+
+void StreamHandle::stop_track(std::size_t track) {
+    if (track >= graph::TrackMixer::max_tracks) throw std::invalid_argument("a stream has four tracks");
+    order([track](Stream& stream, std::int64_t now_ns) { stream.stop_track(track, now_ns); });
+}
+
 void StreamHandle::send_dtmf(std::unique_ptr<DtmfText> text) {
     if (!outfit_.uses(Use::output)) use(Use::output);
     order([text = std::move(text)](Stream& stream, std::int64_t now_ns) mutable {

@@ -20,7 +20,8 @@ graph::AudioChunk silent_chunk(std::span<const std::int16_t> samples) {
 /// True if there is a consumer of received linear audio.
 bool Stream::must_hear() const {
     if (tap_ != nullptr || recorder_ != nullptr || listeners_ != nullptr) return true;
-    return peer_ != nullptr && (peer_->notes_sent() || !alike(settings_, peer_->settings_));
+    return peer_ != nullptr &&
+           (peer_->notes_sent() || peer_->tracks_ != nullptr || !alike(settings_, peer_->settings_));
 }
 
 /// Hand out what is due.

@@ -20,14 +20,16 @@ void StreamOutfit::connect(const MediaSettings& settings) {
 
 bool StreamOutfit::must_hear(const StreamOutfit* peer) const {
     if (uses(Use::tap) || uses(Use::recorder) || uses(Use::listener)) return true;
-    return peer != nullptr &&
-           (peer->uses(Use::recorder) || peer->uses(Use::monitor) || !alike(settings_, peer->settings_));
+    return peer != nullptr && (peer->uses(Use::recorder) || peer->uses(Use::monitor) ||
+                               peer->uses(Use::tracks) || !alike(settings_, peer->settings_));
 }
 
 bool StreamOutfit::must_speak(const StreamOutfit* peer) const {
     if (!connected_) return false;
     if (settings_.speaks_always()) return true;
-    if (uses(Use::tap) || uses(Use::source) || uses(Use::output) || uses(Use::silence)) return true;
+    if (uses(Use::tap) || uses(Use::source) || uses(Use::output) || uses(Use::tracks) || uses(Use::silence)) {
+        return true;
+    }
     // What is muted at the linked stream's receiving side is silence here, and a key found in its audio is
     // sent as a press.
     return peer != nullptr && (peer->uses(Use::silence) || peer->uses(Use::keys) || sends_tones(settings_) ||

@@ -39,7 +39,9 @@ std::uint32_t scaled(std::uint32_t units, std::uint32_t from_hz, std::uint32_t t
 bool Stream::relays(const codec::Format& format, std::uint32_t units) {
     const MediaSettings& wanted = peer_->settings_;
     if (!convertible(format, wanted.format)) return false;
-    if (receive_path_ == nullptr || alike(settings_, wanted)) return true;
+    if (receive_path_ == nullptr) return true;
+    if (peer_->tracks_ != nullptr) return false;
+    if (alike(settings_, wanted)) return true;
     // The packet times differ as they were agreed on. One packet of another length is no change of them.
     if (units == last_units_) regular_units_ = units;
     last_units_ = units;
@@ -190,7 +192,7 @@ void Stream::transcode(const graph::AudioChunk& chunk, std::int64_t now_ns) {
     if (graph::is_quiet(chunk.origin) && gathered.size() == 0) {
         // Silence is being sent in its place already.
         if (sender_.fills() && sender_.idle_ns(now_ns) < 0) return;
-        if (!settings_.speaks_always() || settings_.noise_type) {
+        if ((!settings_.speaks_always() || settings_.noise_type) && tracks_ == nullptr) {
             pass_pause(chunk, now_ns);
             return;
         }

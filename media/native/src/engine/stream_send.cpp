@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "trunkline/codec/comfort_noise.hpp"
 #include "trunkline/codec/duration.hpp"
@@ -29,7 +30,7 @@ constexpr std::int64_t max_jitter_ns = 300'000'000;
 bool Stream::must_send() const {
     if (!connected_ || send_path_ == nullptr) return false;
     return settings_.speaks_always() || tap_ != nullptr || source_ != nullptr || !playback_.empty() ||
-           sending_digits() || stands_in() || fills_with_noise_;
+           tracks_ != nullptr || sending_digits() || stands_in() || fills_with_noise_;
 }
 
 /// True if silence is sent in place of a linked stream's audio that is muted.
@@ -61,7 +62,14 @@ void Stream::tick_send(std::int64_t now_ns) {
             sender_.rest(units_of(frame.size()));
         }
     }
+    if (tracks_ != nullptr && tracks_->empty()) end_tracks(now_ns);
     run_clocks(now_ns);
+}
+
+/// Go on without the tracks: nothing plays on them any more. The linked stream's packets are relayed again.
+void Stream::end_tracks(std::int64_t now_ns) {
+    event_queue_.discard(std::exchange(tracks_, nullptr));
+    if (peer_ != nullptr) peer_->run_clocks(now_ns);
 }
 
 /// Make the next frame of our own audio; false when there is none.
@@ -90,7 +98,7 @@ bool Stream::next_audio(std::span<std::int16_t> samples, bool& silent, std::int6
 /// True if silence must be sent because the linked stream pauses: longer than its jitter explains. What came
 /// of it before the tick has been passed on.
 bool Stream::must_fill(std::int64_t now_ns) const {
-    if (!settings_.speaks_always() || peer_ == nullptr) return false;
+    if (peer_ == nullptr || (!settings_.speaks_always() && tracks_ == nullptr)) return false;
     if (sending_digits()) {
         // Between two keys of our own nothing of the linked stream was sent, so nothing of it is late.
         if (sender_.sends_own()) return true;
@@ -108,11 +116,19 @@ bool Stream::must_fill(std::int64_t now_ns) const {
 void Stream::send_audio(std::span<const std::int16_t> samples, rtp::Feed feed, bool silent,
                         std::int64_t now_ns) {
     static constexpr std::array<std::int16_t, codec::max_packet_samples> silence{};
+    const std::uint32_t rate_hz = settings_.format.rate_hz();
+    std::array<std::int16_t, codec::max_packet_samples> mixed;
+    bool adds = false;
+    if (tracks_ != nullptr) {
+        std::copy(samples.begin(), samples.end(), mixed.begin());
+        samples = std::span(mixed).first(samples.size());
+        adds = tracks_->add_to(std::span(mixed).first(samples.size()), rate_hz);
+        silent = silent && !adds;
+    }
     if (muted_.sent) {
         samples = std::span(silence).first(samples.size());
         silent = true;
     }
-    const std::uint32_t rate_hz = settings_.format.rate_hz();
     if (!silent) send_path_->end_silence();
     if (may_send()) {
         const auto ms = static_cast<std::uint32_t>(samples.size() * 1000 / rate_hz);
@@ -130,7 +146,8 @@ void Stream::send_audio(std::span<const std::int16_t> samples, rtp::Feed feed, b
         }
         // By the tick, so that a thread that was late leaves no gap in what has none. A recording has silence
         // where nothing was put in, and audio that comes late must not find its place taken.
-        if (feed != rtp::Feed::filler) note_sent(samples, feed == rtp::Feed::own ? wheel_.tick_ns() : now_ns);
+        if (feed != rtp::Feed::filler || adds)
+            note_sent(samples, feed == rtp::Feed::own ? wheel_.tick_ns() : now_ns);
     }
     sender_.advance(units_of(samples.size()), now_ns, feed);
 }

@@ -28,7 +28,7 @@ from callcontrol.instructions.verbs import VerbRules, VerbValues, read_verbs
 from callcontrol.models import Binding
 from callcontrol.numbers.binding import check_binding, target_errors
 from media.streams import choose_model
-from tests.support.call_drive import A, Drive, outcome
+from tests.support.call_drive import A, Drive, outcome, streamed
 
 MODEL: dict[str, Any] = {"provider": "openai", "model": "gpt-realtime-2", "key": "desk"}
 FALLBACK = RequestInstructions("https://customer.example/fallback", event=FALLBACK_EVENT)
@@ -80,6 +80,22 @@ def test_a_final_error_is_not_tried_again_and_another_break_is() -> None:
     assert opened.reconnect is not None
     again.feed(AgentRefused("key"))
     assert outcome(again) == ("completed", "STREAM_DISCONNECTED", "stream")
+
+
+def test_a_limit_of_the_vendor_is_tried_again_and_of_a_customers_server_is_not() -> None:
+    drive = live()
+    drive.feed(AgentClosed(AgentExit.LOST, 1006))
+    drive.after(0.3)
+    drive.feed(AgentRefused("rejected", 429, error=QUOTA))
+    assert drive.record.stream is not None and drive.record.stream.state == "reconnecting"
+    drive.after(1.0)
+    drive.feed(AgentOpened())
+    assert drive.record.stream.state == "streaming"
+    customer = streamed()
+    customer.feed(AgentClosed(AgentExit.LOST, 1006))
+    customer.after(0.3)
+    customer.feed(AgentRefused("http_status", 429))
+    assert outcome(customer) == ("completed", "STREAM_DISCONNECTED", "stream")
 
 
 def test_usage_adds_up_over_sessions_and_until_the_end() -> None:

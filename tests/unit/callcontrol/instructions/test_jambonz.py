@@ -321,7 +321,6 @@ def test_an_answer_without_verbs_has_no_instructions(kind: str, body: bytes) -> 
         ({"verb": "dequeue", "name": "sales"}, "verb"),
         ({"verb": "agent", "llm": {"vendor": "openai"}}, "verb"),
         ({"verb": "qwen_s2s", "llmOptions": {}}, "verb"),
-        ({"verb": "dub", "action": "addTrack", "track": "a"}, "verb"),
         ({"verb": "transcribe"}, "transcriptionHook"),
         ({"verb": "transcribe", "transcriptionHook": ["/a"]}, "transcriptionHook"),
         ({"verb": "transcribe", "transcriptionHook": "https://forbidden.example/x"}, "transcriptionHook"),

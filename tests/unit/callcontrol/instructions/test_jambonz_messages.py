@@ -21,6 +21,7 @@ from callcontrol.errors import ValidationFailed
 from callcontrol.instructions.instructions import read_instructions
 from callcontrol.instructions.jambonz.messages import (
     Ack,
+    DubOrder,
     Redirect,
     Redirection,
     hook_of,
@@ -94,6 +95,7 @@ def test_a_message_has_its_fields_in_the_order_that_people_read() -> None:
         (command("listen:status", {"listen_status": "silence"}), ListenRequested("silence")),
         (command("record", {"action": "startCallRecording"}), RecordingRequested("start", 2)),
         (command("dtmf", {"digit": "1w#", "duration": 250}), DigitsRequested("a", "1w#")),
+        (command("dub", {"action": "addTrack"}), DubOrder({"action": "addTrack"})),
     ],
 )
 def test_every_message_has_its_meaning(text: str, meaning: object) -> None:
@@ -115,6 +117,7 @@ def test_every_message_has_its_meaning(text: str, meaning: object) -> None:
         (command("call:status", {"call_status": "busy"}), "command"),
         (command("mute:status", {"mute_status": "loud"}), "command"),
         (command("record", {"action": "sing"}), "command"),
+        (command("dub", {"track": "a"}), "command"),
         (command("dtmf", {"digit": "x"}), "command"),
         (command("dtmf", {"digit": "1" * 65}), "command"),
         (command("dtmf", None), "command"),
@@ -132,7 +135,9 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=6,
 )
-NAMES = st.sampled_from(["redirect", "call:status", "mute:status", "listen:status", "record", "dtmf", "tag"])
+NAMES = st.sampled_from(
+    ["redirect", "call:status", "mute:status", "listen:status", "record", "dtmf", "dub", "tag"]
+)
 
 
 @settings(max_examples=examples(200))

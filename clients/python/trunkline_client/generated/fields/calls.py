@@ -70,6 +70,22 @@ class Dial(TypedDict):
     action_method: NotRequired[Literal['POST', 'GET'] | None]
 
 
+class Dub(TypedDict):
+    """
+    Change a track that the party hears beside everything else, and go on with the next verb.
+    """
+
+    action: Literal['add', 'play', 'say', 'silence', 'remove']
+    track: str
+    url: NotRequired[str | None]
+    text: NotRequired[str | None]
+    language: NotRequired[str | None]
+    voice: NotRequired[str | None]
+    loop: NotRequired[bool | None]
+    gain: NotRequired[float | None]
+    verb: Literal['dub']
+
+
 class Hangup(TypedDict):
     """
     End the call.
@@ -84,6 +100,22 @@ class LiveDigits(TypedDict):
     """
 
     digits: str
+    party: NotRequired[Literal['a', 'b']]
+
+
+class LiveDub(TypedDict):
+    """
+    Change of a track: a sound that a party hears beside everything else.
+    """
+
+    action: Literal['add', 'play', 'say', 'silence', 'remove']
+    track: str
+    url: NotRequired[str | None]
+    text: NotRequired[str | None]
+    language: NotRequired[str | None]
+    voice: NotRequired[str | None]
+    loop: NotRequired[bool | None]
+    gain: NotRequired[float | None]
     party: NotRequired[Literal['a', 'b']]
 
 
@@ -272,6 +304,7 @@ class UpdateLiveCallFields(TypedDict):
     listen_status: NotRequired[Literal['pause', 'silence', 'resume'] | None]
     record: NotRequired[LiveRecording | None]
     transcribe: NotRequired[LiveTranscription | None]
+    dub: NotRequired[LiveDub | None]
     dtmf: NotRequired[LiveDigits | None]
     transfer: NotRequired[LiveTransfer | None]
     time_limit: NotRequired[int | None]
@@ -359,5 +392,5 @@ class CreateCallFields(TypedDict):
     webhook_url: NotRequired[str | None]
     webhook_method: NotRequired[Literal['POST', 'GET']]
     webhook_format: NotRequired[Literal['json', 'form', 'jambonz']]
-    verbs: NotRequired[list[Answer | Play | Say | Pause | Gather | Record | Transcribe | Dial | Conference | Stream | Model | Message | SendDigits | Redirect | Hangup] | None]
+    verbs: NotRequired[list[Answer | Play | Say | Pause | Gather | Record | Transcribe | Dub | Dial | Conference | Stream | Model | Message | SendDigits | Redirect | Hangup] | None]
     model: NotRequired[shared.ModelFields | None]

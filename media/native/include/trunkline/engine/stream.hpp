@@ -24,6 +24,7 @@
 #include "trunkline/engine/tap.hpp"
 #include "trunkline/engine/timer_wheel.hpp"
 #include "trunkline/graph/playback_queue.hpp"
+#include "trunkline/graph/track_mixer.hpp"
 #include "trunkline/rtp/dtmf_receiver.hpp"
 #include "trunkline/rtp/dtmf_sender.hpp"
 #include "trunkline/rtp/packet.hpp"
@@ -46,7 +47,8 @@ struct DtmfText final : util::Node {
 ///
 /// Lives on one shard's thread. What it sends is, in this order: digits, the tap's audio, playback, a
 /// source's audio, what the linked stream receives, silence, or noise if that is
-/// asked for, while there is a tap or something is muted, or always.
+/// asked for, while there is a tap or something is muted, or always. Tracks are added to any of it but
+/// digits.
 ///
 /// Received packets go undecoded to a linked stream that accepts them. Linear audio is
 /// decoded once in `ReceivePath`, for all its consumers; audio that is not relayed leaves through `SendPath`.
@@ -74,6 +76,12 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     void pause_playback(std::int64_t now_ns);
     void resume_playback(std::int64_t now_ns);
     void stop_playback(std::int64_t now_ns);
+    /// Add a playback to whatever is sent, on a track of its own. `mixer` is for a stream that has none.
+    void play_track(std::size_t track, graph::Playback* playback, graph::TrackMixer* mixer,
+                    std::int64_t now_ns);
+    void stop_track(std::size_t track, std::int64_t now_ns);
+    /// What a mixer's playbacks tell.
+    graph::PlaybackListener& playback_listener() { return *this; }
     void send_dtmf(DtmfText* text, std::int64_t now_ns);
     void attach_tap(Tap* tap, std::int64_t now_ns);
     void detach_tap(std::int64_t now_ns);
@@ -219,6 +227,7 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     bool stands_in() const;
     std::uint32_t units_of(std::size_t samples) const;
     void tick_send(std::int64_t now_ns);
+    void end_tracks(std::int64_t now_ns);
     bool next_audio(std::span<std::int16_t> samples, bool& silent, std::int64_t now_ns);
     bool must_fill(std::int64_t now_ns) const;
     void send_audio(std::span<const std::int16_t> samples, rtp::Feed feed, bool silent, std::int64_t now_ns);
@@ -280,6 +289,7 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     bool silence_reported_ = false;
 
     graph::PlaybackQueue playback_;
+    graph::TrackMixer* tracks_ = nullptr;  ///< Null while no track sounds.
     rtp::DtmfSender dtmf_sender_;
     DtmfText* dtmf_first_ = nullptr;  ///< The text being sent, then those that wait.
     DtmfText* dtmf_last_ = nullptr;

@@ -48,6 +48,9 @@ class StreamHandle : public std::enable_shared_from_this<StreamHandle> {
     void pause_playback();
     void resume_playback();
     void stop_playback();
+    /// Add a playback to all that is sent, on a track below `graph::TrackMixer::max_tracks`.
+    void play_track(std::size_t track, std::unique_ptr<graph::Playback> playback);
+    void stop_track(std::size_t track);
     void send_dtmf(std::unique_ptr<DtmfText> text);
     void set_media_timeout(std::int64_t timeout_ns, std::int64_t hold_timeout_ns);
     /// Record to a file; its end is an event with `recording_id` for the stream. Returns 0 or the error

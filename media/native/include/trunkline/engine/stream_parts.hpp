@@ -33,6 +33,7 @@ enum class Use : std::uint8_t {
     keys,      ///< The linked stream speaks: it sends on what keys are found in this one's audio.
     source,    ///< Speaks: a mixer's output.
     output,    ///< Speaks: playback and digits; once for all.
+    tracks,    ///< Speaks, and has the linked stream decode: sounds that are added; once for all.
     silence,   ///< Speaks: stands in for audio that is muted.
 };
 
@@ -50,7 +51,7 @@ class StreamOutfit {
     /// True if anything may make the stream run a clock of its own.
     bool speaks() const {
         return settings_.speaks_always() || uses(Use::output) || uses(Use::tap) || uses(Use::recorder) ||
-               uses(Use::source);
+               uses(Use::source) || uses(Use::tracks);
     }
     bool uses(Use use) const { return counts_[index(use)] != 0; }
 
@@ -61,7 +62,7 @@ class StreamOutfit {
     }
 
   private:
-    static constexpr std::size_t use_count = 8;
+    static constexpr std::size_t use_count = 9;
 
     static std::size_t index(Use use) { return static_cast<std::size_t>(use); }
     bool must_hear(const StreamOutfit* peer) const;

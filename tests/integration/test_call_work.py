@@ -17,7 +17,7 @@ from tests.support.domain import OWN_NUMBER
 from tests.support.phone import Phone, PhoneCall, eventually
 
 AT_ONCE = 20
-STATEMENTS_OF_A_CALL, COMMITS_OF_A_CALL = 0.9, 0.4
+STATEMENTS_OF_A_CALL, COMMITS_OF_A_CALL = 1, 0.5
 """Limits for each of many calls at once, which share both: 0.45 and 0.2 where no transaction is split."""
 
 

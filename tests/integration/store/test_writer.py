@@ -265,6 +265,15 @@ async def test_a_source_is_written_without_being_asked_for(writer: Writer) -> No
     assert source.stored == [7]
 
 
+async def test_what_a_source_held_before_the_start_is_written(database: FailingDatabase) -> None:
+    writer = Writer(database, FAST)
+    source = Counter(writer)
+    source.set(7)
+    await writer.start()
+    await until(lambda: bool(source.stored))
+    await writer.close()
+
+
 async def test_a_flush_may_be_due_before_the_loop_has_been_told(
     writer: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -64,6 +64,12 @@ def test_a_method_is_a_token(method: str) -> None:
         serialise(Request(method, URI))
 
 
+@pytest.mark.parametrize("reason", ["a\r\nX: y", "a\nb", "a\rb", "\ud800", "\udc0a"])
+def test_a_reason_phrase_fits_its_line(reason: str) -> None:
+    with pytest.raises(InvalidValue):
+        serialise(Response(200, reason))
+
+
 def test_what_is_no_message_is_refused() -> None:
     unset = Request.__new__(Request)
     for wrong in (None, URI, Headers(), b"", Request("INFO", "sip:h"), Request(None, URI), Response(None)):  # type: ignore[arg-type]

@@ -22,7 +22,7 @@ NATIVE_PARTS := media sip
 PRODUCT := sip media callcontrol api fixtures
 NATIVE_SOURCES = $(shell find $(NATIVE_PARTS:%=%/native) cmake/fuzz cmake/bindings -name '*.cpp' -o -name '*.hpp' -o -name '*.h')
 # What the native modules are built from, and nothing else: a change here, and only here, builds them again.
-BUILD_INPUTS := pyproject.toml CMakeLists.txt cmake/trunkline.cmake $(shell find $(NATIVE_PARTS:%=%/native) -type f \( -name '*.cpp' -o -name '*.hpp' -o -name '*.h' -o -name CMakeLists.txt \) -not -path '*/tests/*' -not -path '*/fuzz/*' 2>/dev/null)
+BUILD_INPUTS := pyproject.toml CMakeLists.txt cmake/trunkline.cmake $(shell find $(NATIVE_PARTS:%=%/native) cmake/bindings -type f \( -name '*.cpp' -o -name '*.hpp' -o -name '*.h' -o -name CMakeLists.txt \) -not -path '*/tests/*' -not -path '*/fuzz/*' 2>/dev/null)
 
 .PHONY: help setup run demo test-fast test test-all soak check format bench fuzz audit clean
 

@@ -129,8 +129,11 @@ Py_ssize_t offset_of(const nb::object& cls, const nb::object& name) {
 }
 
 /// True if `__init__` is generated, which a file of this name tells, and has
-/// these parameters, and no others such as those of `InitVar`.
+/// these parameters, and no others such as those of `InitVar`. One that is
+/// inherited may have other defaults than the class.
 bool are_all(const nb::object& cls, const Layout& layout) {
+    PyObject* const own = reinterpret_cast<PyTypeObject*>(cls.ptr())->tp_dict;
+    if (PyDict_GetItemString(own, "__init__") == nullptr) return false;
     const nb::object code = nb::getattr(nb::getattr(cls, "__init__"), "__code__", nb::none());
     if (code.is_none() || !code.attr("co_filename").equal(nb::str("<string>"))) return false;
     const auto count = nb::cast<std::size_t>(code.attr("co_argcount")) +
@@ -166,6 +169,9 @@ void construct_natively(const nb::object& cls) {
     for (Parameter& parameter : by_name_only)
         layout.parameters.push_back(std::move(parameter));
     if (type->tp_new != PyBaseObject_Type.tp_new || PyType_HasFeature(type, Py_TPFLAGS_IS_ABSTRACT)) return;
+    // Only the `__init__` of a frozen class passes by a `__setattr__`.
+    const bool is_frozen = nb::cast<bool>(cls.attr("__dataclass_params__").attr("frozen"));
+    if (!is_frozen && type->tp_setattro != PyObject_GenericSetAttr) return;
     if (!are_all(cls, layout)) return;
     layout.has_post_init = nb::hasattr(cls, "__post_init__");
     layouts()[type] = std::move(layout);

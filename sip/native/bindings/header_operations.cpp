@@ -104,7 +104,7 @@ Name identify(nb::handle name) {
         return Name{nb::borrow(PyTuple_GET_ITEM(found, 0)), nb::borrow(PyTuple_GET_ITEM(found, 1)), true};
     };
     if (auto found = known(text_of(name))) return std::move(*found);
-    nb::object key = name.attr("lower")();
+    nb::object key = nb::borrow(text_of(name.attr("lower")()));
     if (auto found = known(key)) return std::move(*found);
     return {std::move(key), nb::borrow(name)};
 }

@@ -152,7 +152,8 @@ void append_address(std::string& out, nb::handle address, const char* errors) {
     const auto& known = classes().address;
     if (!known.holds(address)) refuse(PyExc_TypeError, "an address is a NameAddr");
     const nb::handle name = known.get(address, 0);
-    if (!name.is_none() && PyObject_IsTrue(name.ptr()) == 1) append_quoted(out, name, errors);
+    if (!name.is_none() && !(PyUnicode_Check(name.ptr()) && PyUnicode_GET_LENGTH(name.ptr()) == 0))
+        append_quoted(out, name, errors);
     out += '<';
     append_uri(out, known.get(address, 1), errors);
     out += '>';
@@ -172,7 +173,9 @@ PyObject* as_text(PyObject* self) {
 
 void append_request_line(std::string& out, nb::handle request) {
     const auto& known = classes().request;
-    append(out, known.get(request, start_slot), on_wire);
+    const nb::handle method = known.get(request, start_slot);
+    const bool has_bytes = !PyUnicode_Check(method.ptr()) || PyUnicode_IS_ASCII(method.ptr());
+    if (has_bytes) append(out, method, on_wire);
     if (!is_token(out)) refuse(classes().invalid_value, "A method must be a token");
     out += ' ';
     append_uri(out, known.get(request, text_slot), on_wire);

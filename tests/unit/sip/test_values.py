@@ -115,6 +115,25 @@ def test_a_constructor_that_does_more_is_left_alone() -> None:
     class Base:
         x: int
 
+    @dataclasses.dataclass(slots=True, init=False)
+    class Inheriting(Plain):
+        second: int = 9  # Which the inherited constructor does not know.
+
+    @dataclasses.dataclass(slots=True)
+    class Doubling:
+        x: int
+
+        def __setattr__(self, name: str, value: int) -> None:
+            object.__setattr__(self, name, 2 * value)
+
+    @dataclasses.dataclass(slots=True)
+    class Adding:
+        x: int
+        more: dataclasses.InitVar[int]
+
+        def __post_init__(self, more: int) -> None:
+            self.x += more
+
     class Below(Base):
         __slots__ = ("y",)
 
@@ -124,6 +143,8 @@ def test_a_constructor_that_does_more_is_left_alone() -> None:
 
     assert constructed_natively(Own)(2).x == 4 and constructed_natively(Preset)().x == 5
     assert vars(constructed_natively(Open)(6)) == {"x": 6}
+    assert constructed_natively(Inheriting)(1).second == 2 and constructed_natively(Doubling)(3).x == 6
+    assert constructed_natively(Adding)(3, more=4).x == 7
     assert (Below().x, Below().y) == (3, 4)
 
 

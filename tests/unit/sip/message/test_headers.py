@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sip.errors import InvalidValue
+from sip.errors import InvalidValue, ParseError
 from sip.message.grammar import split_list
 from sip.message.message import Headers, Request, Response, identify, serialise
 from sip.message.parser import parse_message
@@ -104,6 +104,11 @@ def test_typed_views_follow_changes() -> None:
     other = Headers([("Contact", "<sip:d@h>")])
     request.headers.copy_keys(other, {"contact"})
     assert [contact.uri.user for contact in request.contacts] == ["c", "d"]
+    request.headers.remove("m")
+    request.headers.remove("VIA")
+    assert request.contact is None
+    with pytest.raises(ParseError):
+        assert request.via
 
 
 NAMES = st.sampled_from(["Via", "v", "TO", "Call-id", "k", "Supported", "X-Own", "x-oWN", "\N{KELVIN SIGN}"])
@@ -165,6 +170,15 @@ def test_arguments_of_other_types_are_refused() -> None:
             Headers(pairs)  # type: ignore[arg-type]
     with pytest.raises(AttributeError):
         headers.entries = []  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", ["Via", "v", "CALL-ID", "l", "Content-Length", "cseq"])
+def test_an_application_sets_no_field_of_the_session_and_replaces_ours(name: str) -> None:
+    headers = Headers([("Server", "ours"), ("X-A", "1")])
+    with pytest.raises(InvalidValue, match=f"itself sets the header field {name}"):
+        headers.add_custom([(name, "a")])
+    headers.add_custom([("Server", "theirs"), ("x-a", "2")])
+    assert headers.items() == [("Server", "theirs"), ("X-A", "1"), ("x-a", "2")]
 
 
 def test_header_fields_are_freed_with_all_they_hold() -> None:

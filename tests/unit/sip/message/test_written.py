@@ -58,10 +58,16 @@ def test_a_message_is_written_as_in_python_or_refused(
             assert written == message_bytes(message)
 
 
-@pytest.mark.parametrize("method", ["", "IN VITE", "INFO\r\n", "\u00e9", "a/b"])
+@pytest.mark.parametrize("method", ["", "IN VITE", "INFO\r\n", "\u00e9", "a/b", "\ud800"])
 def test_a_method_is_a_token(method: str) -> None:
     with pytest.raises(InvalidValue, match="method"):
         serialise(Request(method, URI))
+
+
+@pytest.mark.parametrize("reason", ["a\r\nX: y", "a\nb", "a\rb", "\ud800", "\udc0a"])
+def test_a_reason_phrase_fits_its_line(reason: str) -> None:
+    with pytest.raises(InvalidValue):
+        serialise(Response(200, reason))
 
 
 def test_what_is_no_message_is_refused() -> None:
@@ -76,7 +82,7 @@ def test_what_is_no_message_is_refused() -> None:
         serialise(unset)
     with pytest.raises(InvalidValue):
         serialise(Response(10**30))
-    for bare in (_wire.UriText(), _wire.AddressText(), NameAddr(None, "sip:h")):  # type: ignore[arg-type]
+    for bare in (_wire.UriText(), _wire.AddressText(), NameAddr(None, "sip:h"), NameAddr(b"", URI)):  # type: ignore[arg-type]
         with pytest.raises(TypeError):
             str(bare)
 

@@ -109,9 +109,9 @@ class TransactionLayer:
         """
         if self._closed:
             return 0
-        queue = self.timer_queue
-        timer = queue.arm(self.clock.time(), delay_s, callback, event)
-        if queue.due_s < self._alarm_at:
+        queue, now = self.timer_queue, self.clock.time()
+        timer = queue.arm(now, delay_s, callback, event)
+        if now + delay_s < self._alarm_at:
             self._set_alarm(queue.due_s)
         return timer
 
@@ -131,13 +131,15 @@ class TransactionLayer:
         self._alarm, self._alarm_at = None, inf
         self.watchdog.catch_up()  # Messages that have come first.
         now = self.clock.time()
-        self.perform(self._engine.advance(now))
-        while (due := self.timer_queue.take_due(now)) is not None:
-            callback, event = due
-            callback(event)
-        due_s = min(self._engine.due_s, self.timer_queue.due_s)
-        if due_s < self._alarm_at and not self._closed:
-            self._set_alarm(max(due_s, now + WAKE_SPACING_S))
+        try:
+            self.perform(self._engine.advance(now))
+            while (due := self.timer_queue.take_due(now)) is not None:
+                callback, event = due
+                callback(event)
+        finally:  # A defect in one timer's handling must not stop the others.
+            due_s = min(self._engine.due_s, self.timer_queue.due_s)
+            if due_s < self._alarm_at and not self._closed:
+                self._set_alarm(max(due_s, now + WAKE_SPACING_S))
 
     def close(self) -> None:
         """Drop all timers and transactions and close the transports."""

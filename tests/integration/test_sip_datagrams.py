@@ -132,6 +132,22 @@ async def test_a_datagram_that_breaks_its_reader_costs_no_other() -> None:
     assert seen == [b"first", b"bad", b"last"]
 
 
+async def test_after_a_datagram_that_closes_its_socket_no_other_is_handed_over() -> None:
+    seen: list[bytes] = []
+
+    def receive(data: bytes, flow: Flow, known: bool) -> None:
+        seen.append(data)
+        transport.close()
+
+    transport = UdpTransport(Listen("udp", "127.0.0.1", 0), receive)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
+        await transport.open()
+        for data in (b"first", b"last"):
+            peer.sendto(data, ("127.0.0.1", transport.address.port))
+        await until(lambda: bool(seen))
+    assert seen == [b"first"]
+
+
 async def test_a_flood_does_not_keep_a_socket_from_being_read() -> None:
     """A turn reads on while all is dropped; what passes among that is handed over."""
     seen: list[bytes] = []

@@ -242,8 +242,11 @@ async def test_datagrams_wait_while_the_socket_is_full_and_go_out_in_order(
         loop = asyncio.get_running_loop()
         assert await asyncio.wait_for(loop.sock_recv(peer, 100), DEADLINE_S) == b"one"
         assert await asyncio.wait_for(loop.sock_recv(peer, 100), DEADLINE_S) == b"two"
-        transport.close()
-        assert not flow.send(b"three")
+        with monkeypatch.context() as full:
+            full.setattr("sip.aio.udp.wire.send_datagram", lambda *_: errno.EAGAIN)
+            assert flow.send(b"three")
+            transport.close()
+        assert not flow.send(b"four")
 
 
 async def test_an_idle_connection_is_closed() -> None:

@@ -93,12 +93,12 @@ std::vector<Kept> Service::take(std::size_t most) {
     taken.reserve(std::min(most, kept_.size()));
     for (; taken.size() < most && !kept_.empty(); kept_.pop_front()) {
         kept_bytes_ -= kept_.front().bytes.size();
+        unjudged_ -= kept_.front().unjudged ? 1 : 0;
         taken.push_back(std::move(kept_.front()));
     }
     if (!kept_.empty()) return taken;
     std::uint64_t count = 0;
     if (wake_ >= 0) (void)!::read(wake_, &count, sizeof(count));
-    unjudged_ = 0;
     return taken;
 }
 
@@ -170,12 +170,14 @@ void Service::handle(std::string_view data, const Flow& source, std::int64_t now
     }
     if (answer == Answer::drop) return;
     if (answer == Answer::known && opening_ && match(data, source, now_ns)) return;
-    if (answer == Answer::ask && guard_ != nullptr && unjudged_++ >= most_unjudged) {
+    const bool unjudged = answer == Answer::ask && guard_ != nullptr;
+    if (unjudged && unjudged_ >= most_unjudged) {
         guard_->drop(Reason::crowd);
         return;
     }
+    unjudged_ += unjudged ? 1 : 0;
     const auto what = answer == Answer::unknown ? Kept::What::admitted : Kept::What::datagram;
-    keep({what, Kind::unread, 0, std::string(data), source, now_ns});
+    keep({what, Kind::unread, 0, std::string(data), source, now_ns, unjudged});
 }
 
 bool Service::match(std::string_view data, const Flow& source, std::int64_t now_ns) {

@@ -201,17 +201,22 @@ TEST_CASE("service: while the loop stands still, the guard drops, lets pass and 
         CHECK(service.locked()->servers() == 0);
     }
     SUBCASE("one that nobody was asked about is kept, so many and no more") {
-        const std::size_t count = Service::most_unjudged + 10;
-        for (std::size_t sent = 0; sent < count; ++sent) {
-            peer.send(ours, request("OPTIONS"));
-            pollfd asked{ours.descriptor(), POLLIN, 0};
-            while (sent % 100 == 99 && ::poll(&asked, 1, 0) == 1)
-                std::this_thread::yield();  // So that the socket's own buffer loses none.
-        }
+        const auto send = [&](std::size_t count) {
+            for (std::size_t sent = 1; sent <= count; ++sent) {
+                peer.send(ours, request("OPTIONS"));
+                pollfd asked{ours.descriptor(), POLLIN, 0};
+                while ((sent % 100 == 0 || sent == count) && ::poll(&asked, 1, 0) == 1)
+                    std::this_thread::yield();  // So that the socket's own buffer loses none.
+            }
+        };
+        send(Service::most_unjudged + 10);
         CHECK(reaches(*guard, Reason::crowd, 10));
-        const auto kept = service.take(Service::most_kept);
-        CHECK(kept.size() == Service::most_unjudged);
+        const auto kept = service.take(32);
+        CHECK(kept.size() == 32);
         CHECK(kept.front().what == Kept::What::datagram);
+        send(42);  // As many as were taken, and ten more.
+        CHECK(reaches(*guard, Reason::crowd, 20));
+        CHECK(service.take(Service::most_kept).size() == Service::most_unjudged);
     }
 }
 

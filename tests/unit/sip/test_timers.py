@@ -1,4 +1,4 @@
-"""The timer queue: order, disarming, and nothing left behind."""
+"""The timer queue: order, disarming, and nothing left behind; and the wake-ups of a layer."""
 
 import gc
 import weakref
@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sip._wire import TimerQueue
+from tests.support.sip_stage import Stage
 
 
 class Owner:
@@ -105,3 +106,26 @@ def test_every_timer_fires_once_unless_disarmed(plan: list[tuple[float, float, b
         owner.run(owner.queue.due_s)
     assert sorted(owner.fired) == sorted(expected)
     assert len(owner.queue) == 0
+
+
+def test_a_timer_whose_callback_fails_delays_no_other_beyond_the_next_wake_up(stage: Stage) -> None:
+    layer, fired = stage.alice.ua.layer, list[int]()
+    layer.arm(1.0, lambda _: [][0])
+    layer.arm(1.0, fired.append, 1)
+    layer.arm(2.0, fired.append, 2)
+    with pytest.raises(IndexError):
+        stage.advance(1.5)
+    stage.advance(1.0)
+    assert fired == [1, 2]
+
+
+def test_timers_due_close_to_each_other_share_a_wake_up_whatever_is_armed_between(stage: Stage) -> None:
+    layer, fired = stage.alice.ua.layer, list[int]()
+    layer.arm(1.0, fired.append, 1)
+    layer.arm(1.005, fired.append, 2)
+    stage.advance(1.001)
+    layer.arm(32.0, fired.append, 3)
+    stage.advance(0.018)
+    assert fired == [1]
+    stage.advance(0.002)
+    assert fired == [1, 2]

@@ -8,6 +8,8 @@ import pytest
 from sip import Response, Secret, serialise
 from sip.aio import Guard, InboundSession, Screened, ScreenVerdict
 from sip.aio.transport import Address
+from sip.effects import Purpose
+from sip.message.message import reply
 from sip.protection.rate_limits import ProtectionSettings
 from tests.support.sip_agents import SDP, RawPeer, make_network
 from tests.support.sip_agents import Agent as PlainAgent
@@ -311,3 +313,16 @@ async def test_our_own_address_is_let_in_and_others_of_its_host_are_not() -> Non
     assert scene.ask(scene.stranger, "OPTIONS", for_s=1) == [200]
     assert scene.ask(neighbour, "OPTIONS", for_s=1) == []
     assert STRANGER[0] in scene.guard.banned
+
+
+async def test_who_answers_in_a_message_that_is_not_plain_is_trusted_too() -> None:
+    scene = await make_scene()
+    layer = scene.server.ua.layer
+    ask = scene.stranger.request("OPTIONS", branch="-")
+    ask.headers.remove("Via")
+    transaction = layer.start_client(ask, layer.transports[0].flow_to(GATEWAY), None, Purpose.INFO)
+    answer = reply(transaction.request, 200, headers=[("Subject", "folded")])
+    folded = serialise(answer).replace(b"folded", b"fol\r\n ded")
+    layer.receive_admitted(folded, layer.transports[0].flow_to(STRANGER), known=False)
+    assert scene.guard.protection.knows(STRANGER[0])
+    await scene.server.ua.close()

@@ -41,6 +41,8 @@ struct Kept {
     /// Source of a datagram, or where bytes were sent.
     Flow flow;
     std::int64_t at_ns = 0;
+    /// Of a source that nobody has been asked about.
+    bool unjudged = false;
 };
 
 /// An engine that a loop drives, and that a thread drives in its place while the loop stands still.

@@ -11,6 +11,7 @@ from media import _engine
 from media.aio.engine import MediaEngine
 from media.aio.stream import RtpStream
 from media.aio.tap import AgentTap
+from media.audio import Clip
 from media.errors import (
     DtmfUnavailable,
     EngineClosed,
@@ -203,6 +204,7 @@ def test_a_closed_stream_refuses_new_work_and_closes_once(face: Face) -> None:
         lambda: face.stream.link(other),
         lambda: other.link(face.stream),
         lambda: face.stream.play(b""),
+        lambda: face.stream.playbacks.queue([Clip(b"12")]),
         lambda: face.stream.send_dtmf("1"),
         lambda: face.stream.start_recording("/x.wav"),
         lambda: face.tap(),

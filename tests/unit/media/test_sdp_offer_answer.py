@@ -269,6 +269,11 @@ def test_an_answer_is_taken_as_it_is_meant() -> None:
     assert not negotiated.held
 
 
+def test_an_answer_without_a_packet_length_is_sent_that_of_the_offer() -> None:
+    ours = make_offer(replace(LOCAL, ptime_ms=30))
+    assert accept_answer(ours, offer("m=audio 4000 RTP/AVP 8")).remote.ptime_ms == 30
+
+
 def test_digits_that_we_did_not_offer_are_not_taken() -> None:
     ours = make_offer(replace(LOCAL, dtmf=False))
     theirs = offer("m=audio 4000 RTP/AVP 0 101", "a=rtpmap:101 telephone-event/8000")

@@ -54,8 +54,8 @@ _SECRETS = (
         re.compile(rf"(?i)((?:{_NAMES})(?:=b?['\"]?|['\"]\s*:\s*b?['\"]))[^&\s\"',]+"),
         r"\1***",
     ),
-    # The input value in a pydantic validation error.
-    (re.compile(r"(input_value=)(?:'[^']*'|\"[^\"]*\"|[^,\]]+)"), r"\1***"),
+    # The input value in a pydantic validation error, which may hold quotes, commas and brackets.
+    (re.compile(r"(input_value=)(?:.{0,300}?(?=, input_type=)|'[^']*'|\"[^\"]*\"|[^,\]]+)"), r"\1***"),
 )
 # Every match of the patterns contains one of these, in any case: most lines need only this check.
 _SIGNS = (
@@ -90,7 +90,10 @@ def readable_line(record: logging.LogRecord) -> str:
     """Return ``time level logger: message``, without secrets; made once, as several handlers show it."""
     made: str | None = record.__dict__.get("readable_line")
     if made is None:
-        message = redact(_one_line(record.getMessage()))
+        message = redact(record.getMessage())
+        if not message.isprintable():
+            # Escaped, a line end no longer shows where a key begins; as it was, it ends one.
+            message = redact(_one_line(message))
         made = f"{_moment(record)} {record.levelname:<7} {record.name}: {message}"
         record.__dict__["readable_line"] = made
     return made

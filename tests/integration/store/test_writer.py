@@ -314,19 +314,27 @@ async def test_a_broken_source_spoils_no_request(writer: Writer, database: Faili
     assert await database.read(lambda connection: connection.scalar(revision)) == 0
 
 
-async def test_a_source_that_raises_does_not_end_the_writer(writer: Writer) -> None:
-    class Broken(Counter):
-        def drain(self) -> Operation[int] | None:
-            raise ZeroDivisionError
+@pytest.mark.parametrize("fault", ["drain", "restore", "written", "rejected"])
+async def test_a_source_that_raises_does_not_end_the_writer(
+    database: FailingDatabase, writer: Writer, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    raised: list[str] = []
 
-        def written(self, result: int) -> None:
-            raise ZeroDivisionError
+    def fail(*_: object) -> None:
+        raised.append(fault)
+        raise ZeroDivisionError
 
-    broken, sound = Broken(writer), Counter(writer)
-    broken.set(1)
+    faulty, sound = Counter(writer), Counter(writer)
+    monkeypatch.setattr(faulty, fault, fail)
+    faulty.broken = fault == "rejected"
+    database.failing = fault == "restore"
+    faulty.set(1)
     sound.set(2)
-    await writer.flush()
-    assert sound.stored == [2]
+    if database.failing:
+        await until(lambda: bool(raised))
+        database.failing = False
+    await until(lambda: sound.stored == [2])
+    assert raised
     assert await writer.commit(add("a")) == "a"
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 from aiohttp.http_exceptions import LineTooLong
 
+from api.process.call_lines import CallLines
 from api.process.logs import configure_logging, redact
 
 
@@ -31,6 +32,9 @@ def restore_logging() -> Iterator[None]:
         ("postgresql+asyncpg://u:hunter2@db/x", "postgresql+asyncpg://u:***@db/x"),
         ("wss://bot/ws?token=hunter2&a=b", "wss://bot/ws?token=***&a=b"),
         ('digest RESPONSE="0123abcd", qop=auth', 'digest RESPONSE="***", qop=auth'),
+        ("input_value='it\\'s \"my\" hunter2', input_type=str]", "input_value=***, input_type=str]"),
+        ("input_value={'a': 'b', 'c': 'hunter2'}, input_type=dict]", "input_value=***, input_type=dict]"),
+        ("input_value='hunter2...", "input_value=***"),
         ("plain text", "plain text"),
     ],
 )
@@ -53,6 +57,48 @@ def test_json_lines() -> None:
     assert (first["level"], first["logger"], first["call_sid"]) == ("info", "callcontrol.test", "c-1")
     assert first["time"].endswith("Z")
     assert "hunter2" not in second["exception"]
+
+
+def test_text_of_exceptions_and_context_is_without_secrets() -> None:
+    stream = io.StringIO()
+    configure_logging("text", "info", stream)
+    try:
+        raise ValueError("of wss://user:hunter2@bot.example.com/ws")
+    except ValueError:
+        logging.getLogger("sip.test").exception("token=%s", "hunter2", extra={"call_id": "secret=hunter2@h"})
+    written = stream.getvalue()
+    assert "hunter2" not in written
+    assert "token=***  call_id=secret=***\n" in written and "ValueError: of wss://user:***@bot" in written
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_keys_at_the_beginning_of_a_line_are_not_shown(form: str) -> None:
+    stream = io.StringIO()
+    configure_logging(form, "info", stream)
+    logging.getLogger("api.test").info("answered:\nvp_0123456789abcdef\nbearer\nabcdefgh12345")
+    written = stream.getvalue()
+    assert "vp_***" in written and "0123" not in written and "abcdefgh" not in written
+
+
+class Formed:
+    times = 0
+
+    def __str__(self) -> str:
+        self.times += 1
+        return "token=hunter2"
+
+
+def test_the_log_and_the_page_of_a_call_show_one_text_made_once() -> None:
+    stream, formed = io.StringIO(), Formed()
+    configure_logging("text", "info", stream)
+    kept = CallLines({"dialog": "one"}.get)
+    end = kept.attach()
+    logging.getLogger("sip.test").info("with %s", formed, extra={"call_id": "dialog"})
+    end()
+    (line,) = kept.of("one")
+    assert line.endswith("INFO    sip.test: with token=***")
+    assert stream.getvalue() == f"{line}  call_id=dialog\n"
+    assert formed.times == 1
 
 
 def test_text_lines_are_one_line_per_event() -> None:

@@ -272,3 +272,14 @@ TEST_CASE("tracks: a recording has what the party hears, whoever else is silent"
         CHECK(loudness(2150, voice_hz) > 5000);
     }
 }
+
+TEST_CASE("tracks: no noise is described in place of a track") {
+    Line line(pcmu, pcmu);
+    engine::MediaSettings settings = line.ear.settings();
+    settings.noise_type = 13;
+    line.a->connect(settings);
+    line.a->play_track(0, endless(1, track_hz));
+    line.pass(50);
+    CHECK(line.hears(track_hz) > 5000);
+    CHECK(line.ear.heard.size() >= 8 * 980);
+}

@@ -39,6 +39,7 @@ class Stage:
         self.server = server
         music = write_wav(Clip(tone(MUSIC_HZ, 500)))
         server.answers["/music.wav"] = lambda _: web.Response(body=music)
+        server.answers["/empty.wav"] = lambda _: web.Response(body=write_wav(Clip(b"")))
 
     def says(self, path: str, *verbs: dict[str, Any]) -> None:
         self.server.answers[path] = lambda _: web.json_response(list(verbs))
@@ -107,6 +108,11 @@ async def test_a_track_is_heard_with_prompts_and_over_a_bridge_until_it_is_remov
     await hears(call, OTHER_HZ, MUSIC_HZ, PITCHES["hint"])
     await stage.change(action="silence", track="hints")
     await hears(call, OTHER_HZ, MUSIC_HZ, but=(PITCHES["hint"],))
+    # A sound of no length is a sound too.
+    await stage.change(action="play", track="office", url=stage.server.url("/empty.wav"))
+    await hears(call, OTHER_HZ, but=(MUSIC_HZ,))
+    await stage.change(action="play", track="office", url=stage.server.url("/music.wav"), loop=True)
+    await hears(call, OTHER_HZ, MUSIC_HZ)
     await stage.change(action="remove", track="office")
     await hears(call, OTHER_HZ, but=(MUSIC_HZ, PITCHES["hint"]))
     with pytest.raises(Conflict, match="there is no track office"):

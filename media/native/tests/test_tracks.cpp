@@ -6,6 +6,7 @@
 
 #include "driven.hpp"
 #include "far_end.hpp"
+#include "recorded.hpp"
 #include "support.hpp"
 #include "trunkline/graph/track_mixer.hpp"
 
@@ -207,4 +208,78 @@ TEST_CASE("tracks: a stream without them has no part for them, and ends with the
     line.a->stop_track(1);
     line.pass(3);
     CHECK(line.driven.media->figures().streams == 0);
+}
+
+TEST_CASE("tracks: a track is heard alone by a party that hears nothing else") {
+    Line line(pcmu, pcmu, false);
+    line.a->play_track(0, tests::playback(1, tests::tone(track_hz, 8000, 8000, 6000)));
+    line.pass(45);
+    CHECK(line.ear.headers.size() >= 44);
+    CHECK(line.hears(track_hz) > 5000);
+    line.pass(20);
+    CHECK(line.ear.headers.size() <= 52);
+}
+
+TEST_CASE("tracks: keys in the audio are sent without a track, which goes on after them") {
+    for (const bool tones : {true, false}) {
+        CAPTURE(tones);
+        Line line(pcmu, pcmu);
+        engine::MediaSettings settings = line.ear.settings();
+        settings.dtmf_tones = tones;
+        line.a->connect(settings);
+        line.a->play_track(0, endless(1, track_hz));
+        line.pass(10);
+        auto text = std::make_unique<engine::DtmfText>();
+        text->digits = "5";
+        text->duration_ms = 600;
+        text->gap_ms = 100;
+        line.a->send_dtmf(std::move(text));
+        line.pass(25);
+        if (tones) {
+            CHECK(line.hears(770) > 1000);
+            CHECK(line.hears(track_hz) < 50);
+        }
+        line.pass(40);
+        CHECK(line.hears(track_hz) > 5000);
+    }
+}
+
+TEST_CASE("tracks: a recording has what the party hears, whoever else is silent") {
+    for (const bool speaks : {true, false}) {
+        CAPTURE(speaks);
+        const tests::ScratchFile file("tracks.wav");
+        Line line(pcmu, pcmu, false);
+        line.a->link(*line.b);
+        REQUIRE(line.a->start_recording(1, file.path(), {}) == 0);
+        line.pass(20, speaks);
+        line.a->play_track(0, endless(1, track_hz));
+        line.pass(40, speaks);
+        line.pass(40);
+        line.a->stop_track(0);
+        line.pass(30, true);
+        line.a->stop_recording();
+        line.driven.media->close();
+        const auto sent = tests::play_wav(file.bytes()).channels.at(1);
+        REQUIRE(sent.size() >= 8 * 2550);
+        const auto loudness = [&](std::size_t from_ms, double freq_hz) {
+            return tests::amplitude_at(std::span(sent).subspan(8 * from_ms, 8 * 400), freq_hz, 8000);
+        };
+        CHECK(loudness(800, track_hz) > 5000);
+        CHECK((loudness(800, voice_hz) > 5000) == speaks);
+        CHECK(loudness(1500, track_hz) > 5000);
+        CHECK(loudness(1500, voice_hz) < 100);
+        CHECK(loudness(2150, track_hz) < 100);
+        CHECK(loudness(2150, voice_hz) > 5000);
+    }
+}
+
+TEST_CASE("tracks: no noise is described in place of a track") {
+    Line line(pcmu, pcmu);
+    engine::MediaSettings settings = line.ear.settings();
+    settings.noise_type = 13;
+    line.a->connect(settings);
+    line.a->play_track(0, endless(1, track_hz));
+    line.pass(50);
+    CHECK(line.hears(track_hz) > 5000);
+    CHECK(line.ear.heard.size() >= 8 * 980);
 }

@@ -267,14 +267,16 @@ class LegAudio:
         self, leg: LegId, track: int, sounds: Sequence[Sound], *, loop: bool, gain_db: float
     ) -> None:
         """
-        Play sounds on a track of the leg, instead of those that play there.
+        Play sounds on a track of the leg, instead of those that play there; without sounds these end.
 
         Raises:
             MediaError: Too many sounds are playing.
         """
         media = self._legs.get(leg)
-        if media is not None:
-            media.stream.playbacks.stop_track(track)
+        if media is None:
+            return
+        media.stream.playbacks.stop_track(track)
+        if sounds:
             media.stream.playbacks.queue_track(track, sounds, loop=loop, gain_db=gain_db)
 
     def stop_track(self, leg: LegId, track: int) -> None:

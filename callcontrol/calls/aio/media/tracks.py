@@ -38,10 +38,9 @@ class TrackPerformer(EffectPerformer):
         mailbox = self._call.mailbox
         try:
             sounds = [clip for clip in await self._sounds(effect) if clip.pcm]
-            if sounds:
-                self._call.media.audio.play_track(
-                    effect.leg, effect.track, sounds, loop=effect.loop, gain_db=effect.gain_db
-                )
+            self._call.media.audio.play_track(
+                effect.leg, effect.track, sounds, loop=effect.loop, gain_db=effect.gain_db
+            )
         except (AudioUnavailable, AudioError, MediaError) as error:
             mailbox.log.warning("not played on a track: %s", error)
             mailbox.post(TrackFailed(effect.leg, str(error), effect.url))

@@ -39,7 +39,8 @@ bool Stream::step_digits(std::span<std::int16_t> samples, std::int64_t now_ns) {
         }
         sounded_ns_ = now_ns;
         taken = key_tones_.pull(samples);
-        if (taken) send_audio(samples, rtp::Feed::own, false, now_ns);
+        // A far end might not know a key by its tones if something sounds beside them.
+        if (taken) send_alone(samples, rtp::Feed::own, false, true, now_ns);
     } else if (const auto packet = dtmf_sender_.step(units_of(samples.size()))) {
         send_event(*packet, now_ns);
         taken = true;

@@ -87,7 +87,8 @@ bool Stream::next_audio(std::span<std::int16_t> samples, bool& silent, std::int6
         noise_.generate(samples);
         return true;
     }
-    const bool idle = tap_ == nullptr && playback_.empty() && source_ == nullptr && peer_ == nullptr;
+    const bool idle =
+        tap_ == nullptr && playback_.empty() && source_ == nullptr && peer_ == nullptr && tracks_ == nullptr;
     if (idle && !settings_.continuous) return false;
     // Silence keeps the path through NATs open and the far end's jitter buffer running.
     std::fill(samples.begin(), samples.end(), std::int16_t{0});
@@ -115,16 +116,24 @@ bool Stream::must_fill(std::int64_t now_ns) const {
 
 void Stream::send_audio(std::span<const std::int16_t> samples, rtp::Feed feed, bool silent,
                         std::int64_t now_ns) {
-    static constexpr std::array<std::int16_t, codec::max_packet_samples> silence{};
-    const std::uint32_t rate_hz = settings_.format.rate_hz();
     std::array<std::int16_t, codec::max_packet_samples> mixed;
     bool adds = false;
     if (tracks_ != nullptr) {
-        std::copy(samples.begin(), samples.end(), mixed.begin());
-        samples = std::span(mixed).first(samples.size());
-        adds = tracks_->add_to(std::span(mixed).first(samples.size()), rate_hz);
-        silent = silent && !adds;
+        const auto sum = std::span(mixed).first(samples.size());
+        std::copy(samples.begin(), samples.end(), sum.begin());
+        adds = tracks_->add_to(sum, settings_.format.rate_hz());
+        samples = sum;
     }
+    // A recording has silence where nothing was put in, and audio that comes late must not find its place
+    // taken.
+    send_alone(samples, feed, silent && !adds, feed != rtp::Feed::filler || adds, now_ns);
+}
+
+/// Send audio to which no track is added; `noted` if recordings and listeners have it.
+void Stream::send_alone(std::span<const std::int16_t> samples, rtp::Feed feed, bool silent, bool noted,
+                        std::int64_t now_ns) {
+    static constexpr std::array<std::int16_t, codec::max_packet_samples> silence{};
+    const std::uint32_t rate_hz = settings_.format.rate_hz();
     if (muted_.sent) {
         samples = std::span(silence).first(samples.size());
         silent = true;
@@ -144,10 +153,8 @@ void Stream::send_audio(std::span<const std::int16_t> samples, rtp::Feed feed, b
                 send_payload(room, sender_.local(settings_.payload_type, now_ns, feed), size);
             }
         }
-        // By the tick, so that a thread that was late leaves no gap in what has none. A recording has silence
-        // where nothing was put in, and audio that comes late must not find its place taken.
-        if (feed != rtp::Feed::filler || adds)
-            note_sent(samples, feed == rtp::Feed::own ? wheel_.tick_ns() : now_ns);
+        // By the tick, so that a thread that was late leaves no gap in what has none.
+        if (noted) note_sent(samples, feed == rtp::Feed::own ? wheel_.tick_ns() : now_ns);
     }
     sender_.advance(units_of(samples.size()), now_ns, feed);
 }

@@ -231,6 +231,8 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     bool next_audio(std::span<std::int16_t> samples, bool& silent, std::int64_t now_ns);
     bool must_fill(std::int64_t now_ns) const;
     void send_audio(std::span<const std::int16_t> samples, rtp::Feed feed, bool silent, std::int64_t now_ns);
+    void send_alone(std::span<const std::int16_t> samples, rtp::Feed feed, bool silent, bool noted,
+                    std::int64_t now_ns);
     void note_sent(std::span<const std::int16_t> samples, std::int64_t now_ns);
     bool hush(std::uint32_t ms, std::uint32_t after_ms, rtp::Feed feed, std::int64_t now_ns);
     void send_noise(rtp::Feed feed, std::int64_t now_ns);

@@ -104,5 +104,5 @@ async def test_a_large_invite_that_goes_as_a_datagram_after_all_is_saved_as_such
     [saved] = record.dialogs.values()
     assert saved["via"] == ["udp", "127.0.0.1", world.phone.port]
     assert "SIP/2.0/UDP" in dict(saved["fields"])["Via"]
-    b.session.reject(486)
+    b.reject(486)
     await world.ended()

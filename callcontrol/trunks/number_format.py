@@ -182,7 +182,6 @@ def _bare_readings(digits: str, carrier: Carrier | None, *, plus: bool) -> list[
 # --- dialling -----------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=1024)
 def dialled_numbers(user: str) -> tuple[str, ...]:
     """
     Numbers that a user part may dial, in E.164 with ``+`` where possible; none for most names.
@@ -191,6 +190,12 @@ def dialled_numbers(user: str) -> tuple[str, ...]:
     before a ``#``, within a name, or in a parameter, e.g. the routing number of RFC 4694. A shorter number is
     national, or no number at all.
     """
+    # The address may be a peer's, of any length, and what is remembered is bounded.
+    return _dialled_numbers(user) if len(user) <= _MAX_USER_CHARS else _dialled_numbers.__wrapped__(user)
+
+
+@lru_cache(maxsize=1024)
+def _dialled_numbers(user: str) -> tuple[str, ...]:
     text = unquote(user)
     context = _CONTEXT_PARAM.search(text)
     if context is not None:

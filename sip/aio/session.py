@@ -498,9 +498,14 @@ class OutboundSession(Session):
         return self.invite.to if tag is None else self.invite.to.with_tag(tag)
 
     @property
-    def attempt(self) -> object | None:
-        """Identity of the INVITE sent last, which is what `saved` returns before the answer; None without."""
-        return self._transactions.get(Purpose.INVITE)
+    def attempt(self) -> int | None:
+        """
+        Number of the INVITE sent last, which is what `saved` returns before the answer; None without.
+
+        An INVITE that is sent again on another way has another.
+        """
+        transaction = self._transactions.get(Purpose.INVITE)
+        return None if transaction is None else transaction.number
 
     def _saved_invite(self) -> dict[str, Any] | None:
         transaction = self._transactions.get(Purpose.INVITE)

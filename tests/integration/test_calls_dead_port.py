@@ -91,3 +91,18 @@ async def test_the_b_leg_of_a_bridge_fails_and_its_a_leg_goes_on(world: World) -
     assert 5.0 <= clock() - began_s < 7.0
     record = await world.ended()
     assert (record.status, record.hangup_cause) == (CallStatus.COMPLETED, "NORMAL_CLEARING")
+
+
+async def test_a_large_invite_that_goes_as_a_datagram_after_all_is_saved_as_such(world: World) -> None:
+    """Nobody listens for its connection; after a crash its CANCEL must follow the one that rings."""
+    world.phone.on_call = lambda call: call.ring()
+    padding = {f"X-Padding-{index}": "x" * 200 for index in range(8)}
+    await world.place({"verb": "pause", "length": 5}, headers=padding)
+    record = world.records.only()
+    b = await world.phone.next_call()
+    assert await eventually(lambda: record.status is CallStatus.RINGING)
+    [saved] = record.dialogs.values()
+    assert saved["via"] == ["udp", "127.0.0.1", world.phone.port]
+    assert "SIP/2.0/UDP" in dict(saved["fields"])["Via"]
+    b.reject(486)
+    await world.ended()

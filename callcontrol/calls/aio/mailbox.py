@@ -124,7 +124,7 @@ class CallMailbox:
                     continue
                 if self._handle(event):
                     over.set_result(None)
-        except Exception as failure:  # The task of the call ends with it, and reports it.
+        except BaseException as failure:  # The task of the call ends with it, and reports it.
             over.set_exception(failure)
         finally:
             self._passing = False

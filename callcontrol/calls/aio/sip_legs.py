@@ -61,7 +61,7 @@ class _SipLeg:
     """Headers of the other leg's responses that may be forwarded to this leg."""
     bye_headers: list[tuple[str, str]] = field(default_factory=list)
     """Headers of the other leg's BYE for the BYE to this leg."""
-    saved: object | None = None
+    saved: int | None = None
     """The INVITE of ours that is saved: responses before the answer change nothing of it."""
     digit_type: str = DTMF_RELAY
     """Format of digits in INFO: from its party's Accept header, or from its own INFO."""
@@ -368,7 +368,7 @@ class SipLegs:
         if found is not None:
             self._learn(leg, found, event.headers)
             session, answered = found.session, isinstance(event, Answered)
-            if answered or not isinstance(session, OutboundSession) or session.attempt is not found.saved:
+            if answered or not isinstance(session, OutboundSession) or session.attempt != found.saved:
                 self._save(leg)
 
     def _learn(self, leg: LegId, found: _SipLeg, headers: Headers) -> None:

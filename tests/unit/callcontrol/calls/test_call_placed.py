@@ -152,6 +152,16 @@ def test_a_caller_may_be_rejected_or_hung_up_by_the_plan() -> None:
     assert_nothing_left(drive)
 
 
+def test_an_answer_that_the_plan_ends_at_once_is_shown_as_an_answered_call() -> None:
+    drive = Drive(DIAL, Answer(), Hangup())
+    drive.record.status_webhook_url = "https://customer.example/events"
+    drive.start()
+    drive.feed(LegFailed(B, 486, "Busy Here", "response"))
+    assert outcome(drive) == ("completed", "NORMAL_CLEARING", "api")
+    shown = {effect.event: effect.shown["status"] for effect in drive.done(Save) if effect.shown is not None}
+    assert shown == {"call.answered": "in-progress"}
+
+
 def test_a_caller_whose_call_cannot_be_taken() -> None:
     drive = Drive(DIAL)
     ending = Ending(CallStatus.FAILED, CALL_REJECTED, "system", 480, "Temporarily Unavailable")

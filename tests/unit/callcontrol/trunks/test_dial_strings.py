@@ -4,7 +4,7 @@ import pytest
 
 from callcontrol.errors import Forbidden
 from callcontrol.routing.targets import parse_target
-from callcontrol.trunks.number_format import dialled_numbers
+from callcontrol.trunks.number_format import _dialled_numbers, dialled_numbers
 
 
 @pytest.mark.parametrize(
@@ -82,3 +82,10 @@ def test_a_number_is_found_wherever_it_hides(user: str) -> None:
 def test_parameters_that_lead_nowhere_else_pass(user: str) -> None:
     assert dialled_numbers(user) == ("+919876543210",)
     parse_target(f"sip:{user}@gateway.example", {"IN"})
+
+
+def test_a_long_user_part_is_read_and_not_remembered() -> None:
+    user = "9876543210;" * 100
+    remembered = _dialled_numbers.cache_info().currsize
+    assert dialled_numbers(user) == ("+919876543210",) * 100
+    assert _dialled_numbers.cache_info().currsize == remembered

@@ -1,6 +1,7 @@
 """The queue of a call: its events reach the call in order, one at a time, until the call is finished."""
 
 import asyncio
+from contextvars import ContextVar
 
 import pytest
 
@@ -67,18 +68,38 @@ async def test_a_timer_that_was_stopped_after_it_fired_is_not_handled() -> None:
     assert handle.handled == [TimerFired(Timer.TALK)]
 
 
-async def test_an_error_ends_the_call_and_no_event_is_handled_after_it() -> None:
+@pytest.mark.parametrize("error", [RuntimeError, asyncio.CancelledError])
+async def test_an_error_ends_the_call_and_no_event_is_handled_after_it(error: type[BaseException]) -> None:
     mailbox, handled = make_mailbox(), list[Event]()
 
     def handle(event: Event) -> bool:
         handled.append(event)
-        raise RuntimeError("defect")
+        raise error("defect")
 
+    running = asyncio.create_task(mailbox.run(handle))
+    await asyncio.sleep(0)
     mailbox.post(LegConfirmed(0))
     mailbox.post(LegConfirmed(1))
-    with pytest.raises(RuntimeError, match="defect"):
-        await mailbox.run(handle)
+    await until(running.done)
+    with pytest.raises(error, match="defect"):
+        running.result()
     assert handled == [LegConfirmed(0)]
+
+
+async def test_events_are_handled_in_the_context_of_the_call_and_not_of_who_posts_them() -> None:
+    claim: ContextVar[str] = ContextVar("claim", default="nobody")
+    mailbox, seen = make_mailbox(), list[str]()
+
+    def handle(_: Event) -> bool:
+        seen.append(claim.get())
+        return True
+
+    running = asyncio.create_task(mailbox.run(handle))
+    await asyncio.sleep(0)
+    claim.set("a request of the API")
+    mailbox.post(LegConfirmed(0))
+    await running
+    assert seen == ["nobody"]
 
 
 async def test_a_call_that_is_cancelled_handles_no_more() -> None:

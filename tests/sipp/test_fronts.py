@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.oracle.sip_text import Message, answer
+from tests.faults.oracle.sip_text import request as text_of
 from tests.sipp.exchange import FORWARDED, Exchange
 from tests.support.kamailio import Front, ask, asked, needs_kamailio
 from tests.support.ports import free_port
@@ -103,10 +104,12 @@ def test_a_restart_of_the_front_breaks_no_call(fronted: Fronted) -> None:
 
 
 class FullNode:
-    """A node that is up and refuses all calls with 503."""
+    """A node that is up and refuses all calls with 503; with `late` only when they are cancelled."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, late: bool = False) -> None:
         self.refused = 0
+        self._late = late
+        self._asked: dict[str, Message] = {}
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind(("127.0.0.1", free_port()))
         self.address = "sip:{}:{}".format(*self._socket.getsockname())
@@ -125,10 +128,20 @@ class FullNode:
             with contextlib.suppress(TimeoutError):
                 data, peer = self._socket.recvfrom(65_535)
                 request = Message.read(data)
-                if request is not None and request.method in ("OPTIONS", "INVITE"):
-                    self.refused += request.method == "INVITE"
-                    status = 200 if request.method == "OPTIONS" else 503
-                    self._socket.sendto(answer(request, status, "full"), peer)
+                if request is not None and request.method in ("OPTIONS", "INVITE", "CANCEL"):
+                    self._answer(request, peer)
+
+    def _answer(self, request: Message, peer: tuple[str, int]) -> None:
+        if request.method == "INVITE" and self._late:
+            self._asked[request.first("call-id")] = request
+            self._socket.sendto(answer(request, 100, "full"), peer)
+            return
+        invite = request if request.method == "INVITE" else self._asked.pop(request.first("call-id"), None)
+        if request.method != "INVITE":
+            self._socket.sendto(answer(request, 200, "full"), peer)
+        if invite is not None:
+            self.refused += 1
+            self._socket.sendto(answer(invite, 503, "full"), peer)
 
 
 def test_a_call_that_no_node_takes_is_refused_with_503(tmp_path: Path) -> None:
@@ -143,3 +156,39 @@ def test_a_call_that_no_node_takes_is_refused_with_503(tmp_path: Path) -> None:
     finally:
         for node in nodes:
             node.close()
+
+
+def test_a_refusal_that_crosses_a_cancel_is_no_failure(tmp_path: Path) -> None:
+    """The caller has given up, so no other node is asked; and it does not see a failure, 500."""
+    nodes = [FullNode(late=True), FullNode(late=True)]
+    try:
+        with Front(tmp_path) as front, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as caller:
+            front.start([node.address for node in nodes])
+            caller.bind(("127.0.0.1", 0))
+            caller.settimeout(15.0)
+            for method in ("INVITE", "CANCEL"):
+                caller.sendto(request_of(caller, method, front), (front.host, front.port))
+                # What the front answers at once says that it has the request.
+                assert Message.read(caller.recv(65_535)) is not None
+            final = Message.read(caller.recv(65_535))
+            assert final is not None and (final.method, final.status) == ("INVITE", 503), final
+            assert sum(node.refused for node in nodes) == 1
+    finally:
+        for node in nodes:
+            node.close()
+
+
+def request_of(caller: socket.socket, method: str, front: Front) -> bytes:
+    """An INVITE of the socket's, or its CANCEL."""
+    host, port = caller.getsockname()
+    uri = f"sip:{FORWARDED}@{front.host}"
+    headers = [
+        ("Via", f"SIP/2.0/UDP {host}:{port};branch=z9hG4bK{port};rport"),
+        ("From", f"<sip:somebody@{host}>;tag={port}"),
+        ("To", f"<{uri}>"),
+        ("Call-ID", f"{port}@{host}"),
+        ("CSeq", f"1 {method}"),
+        ("Contact", f"<sip:somebody@{host}:{port}>"),
+        ("Max-Forwards", "70"),
+    ]
+    return text_of(f"{method} {uri} SIP/2.0", headers)

@@ -407,6 +407,37 @@ async def test_the_books_agree_whatever_happens_at_once(storage: Storage, url: s
     await other.close()
 
 
+@pytest.mark.parametrize("again", [[0], [0, 1], [0, 1, 2]])
+async def test_a_call_that_is_inserted_again_is_held_for_once(storage: Storage, again: list[int]) -> None:
+    """Its record and reserve stay, and new calls beside it are inserted, of its account and others."""
+    made = [await storage.accounts.create(f"A{number}", balance_paise=900) for number in range(2)]
+    owners = [made[0][0].account_sid, made[0][0].account_sid, made[1][0].account_sid]
+    calls = [NewCall(records.row_of(new_record(owner)), (), 100, NOW, None) for owner in owners]
+    await storage.writer.commit(partial(INSERTING.insert, new=[calls[number] for number in again]))
+    changed = [NewCall({**call.row, "to_number": "+1"}, (), 200, NOW, None) for call in calls]
+    await storage.writer.commit(partial(INSERTING.insert, new=changed))
+    held = {item.call_sid: item.amount_paise for item in await storage.wallet.open_reserves()}
+    for number, call in enumerate(calls):
+        call_sid = call.row["call_sid"]
+        record = await storage.calls.find(call_sid)
+        assert record is not None and (record.to != "+1") == (number in again)
+        assert held[call_sid] == (100 if number in again else 200)
+    for owner in set(owners):
+        found = await storage.wallet.wallet(owner)
+        sids = [call.row["call_sid"] for call in calls if call.row["account_sid"] == owner]
+        assert found.reserved_paise == sum(held[call_sid] for call_sid in sids)
+
+
+async def test_calls_inserted_at_once_are_held_for_within_the_spend_limit(storage: Storage) -> None:
+    account, _ = await storage.accounts.create("A", balance_paise=900)
+    await storage.accounts.update(account.account_sid, {"max_spend_paise_per_hour": 250})
+    new = [NewCall(records.row_of(new_record(account.account_sid)), (), 100, NOW, None) for _ in range(3)]
+    outcomes = await storage.writer.commit(partial(INSERTING.insert, new=new))
+    assert outcomes[:2] == [0, 0] and isinstance(outcomes[2], SpendLimitReached)
+    assert (await storage.wallet.wallet(account.account_sid)).reserved_paise == 200
+    assert await storage.calls.find(new[2].row["call_sid"]) is None
+
+
 def test_calls_cost_no_more_in_an_hour_than_the_limit(books: Books) -> None:
     """As long as no call is charged more than was held for it, which is what calls see to."""
     account, limit, chance = books.new_account(), 1_000, random.Random(3)

@@ -366,6 +366,26 @@ async def test_a_request_times_out_and_is_undone(database: FailingDatabase) -> N
     assert await nodes(database) == set()
 
 
+async def test_a_request_that_is_cancelled_once_it_has_its_result_is_undone(
+    database: FailingDatabase, writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle = writer._settle
+
+    def settle_and_cancel(request: Any, outcome: Any) -> None:
+        settle(request, outcome)
+        task.cancel()
+
+    def remove(connection: Connection) -> None:
+        connection.execute(sa.delete(writer_probe).where(writer_probe.c.node == "late"))
+
+    monkeypatch.setattr(writer, "_settle", settle_and_cancel)
+    task = asyncio.create_task(writer.commit(add("late"), undo=remove))
+    await asyncio.wait([task])
+    assert task.cancelled()
+    await writer.flush()
+    assert await nodes(database) == set()
+
+
 async def test_a_cancelled_request_that_still_waits_is_not_run(
     database: FailingDatabase, writer: Writer
 ) -> None:

@@ -78,10 +78,12 @@ async def test_a_vendor_at_its_limit_is_tried_again() -> None:
         await writer.drain()
 
     async with raw_server(answer) as port:
-        setup = make_dialect("openai", url=f"ws://127.0.0.1:{port}/")._setup
+        setup = make_dialect("openai", url=agent_url(port))._setup
         settings = AgentStreamSettings(dial=DialSettings(offsets_s=(0.0, 0.01, 0.02)))
         with pytest.raises(StreamConnectError) as caught:
-            await AgentStream.connect(setup, resolve=to_loopback, on_event=print, settings=settings)
+            await AgentStream.connect(
+                setup, resolve=to_loopback, on_event=print, settings=settings, carrier=Carrier.stream
+            )
     assert (caught.value.http_status, caught.value.attempts) == (429, 3)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -11,6 +13,8 @@ from typing import Any, cast
 import pytest
 from OpenSSL import SSL
 
+from media import _engine
+from media.aio.agent_connection import AgentConnection, tls_client
 from media.aio.agent_dial import DialSettings
 from media.aio.agent_settings import AgentStreamSettings
 from media.aio.agent_stream import AgentStream
@@ -85,6 +89,40 @@ async def test_the_certificate_is_checked_and_the_host_named(monkeypatch: pytest
     assert wrong_name.detail == ("certificate verify failed: the certificate is not valid for 'other.test'")
     assert (untrusted.reason, untrusted.attempts) == ("tls", 3)
     assert untrusted.detail == "certificate verify failed: self-signed certificate"
+
+
+async def test_an_agent_that_fails_disturbs_no_other_connection_of_the_process() -> None:
+    # Python's TLS and the engine's may be one library, which keeps its errors by threads.
+    other = ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname="x.test")
+    tls = tls_client("bot.test", CERTIFICATE)
+    tls.receive(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+    assert tls.fault == "wrong version number"
+    with pytest.raises(ssl.SSLWantReadError):
+        other.do_handshake()
+
+
+async def test_tls_that_an_engine_has_is_not_taken_for_none() -> None:
+    assert Carrier.stream is not None
+    near, tls = Carrier.stream, tls_client("bot.test", CERTIFICATE)
+    ours, theirs = socket.socketpair()
+
+    def adopt(sock: socket.socket) -> _engine.AgentSocket:
+        return near.engine.open_agent_socket(
+            near,
+            AgentConnection(sock, tls),
+            b"",
+            binary=False,
+            audio_format=("l16", 8000),
+            max_frames=10,
+            max_message_bytes=1000,
+            on_message=lambda kind, code, data: None,
+        )
+
+    adopt(ours).release()
+    descriptor = theirs.fileno()
+    with pytest.raises(RuntimeError, match="an engine has the connection"):
+        adopt(theirs)
+    os.close(descriptor)
 
 
 async def test_a_server_without_tls() -> None:

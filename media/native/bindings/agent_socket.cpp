@@ -44,6 +44,8 @@ std::shared_ptr<AgentSocketHandle> open_socket(engine::Engine& engine, const eng
     settings.audio.max_frames = max_frames;
     settings.audio.frame_ms = engine::Tap::frame_ms;
     settings.audio.silence = format.silence();
+    // Without its TLS it would pass for a connection that has none.
+    if (tls != nullptr && tls->client == nullptr) throw std::logic_error("an engine has the connection");
     auto client = tls != nullptr ? std::move(tls->client) : nullptr;
     return engine.open_agent_socket(near, descriptor, std::move(client), octets_of(read), settings);
 }

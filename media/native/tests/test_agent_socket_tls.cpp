@@ -139,6 +139,23 @@ TEST_CASE("the end of TLS and what is none of it end the connection, behind what
     }
 }
 
+TEST_CASE("the end of TLS waits for what was said before it, and must wait itself") {
+    AgentScene scene(false, 10, true);
+    const auto tap = scene.attach();
+    scene.socket->learn("<", ">");
+    // Audio waits until the message before it was handled, and the close frame behind it.
+    auto frames = server_text("mark");
+    for (const auto& next : {server_text("<" + base64_of(std::string(1600, '\1')) + ">"), close_frame()})
+        frames.insert(frames.end(), next.begin(), next.end());
+    scene.server->say({reinterpret_cast<const char*>(frames.data()), frames.size()});
+    SSL_shutdown(scene.server->ssl);
+    scene.send(scene.server->output());
+    CHECK(scene.messages() == Messages{"1 0 mark"});
+    scene.socket->handled(0);
+    CHECK(scene.messages() == Messages{"4 1000 ", lost});
+    CHECK(tap->queued_ms() == 100);
+}
+
 TEST_CASE("TLS that has ended when the engine gets it is a connection that has") {
     tests::Driven driven;
     int ends[2];

@@ -1,6 +1,7 @@
 // The client's end of TLS: whom it trusts, and what it bears.
 
 #include <doctest/doctest.h>
+#include <openssl/err.h>
 
 #include <stdexcept>
 #include <string>
@@ -84,8 +85,19 @@ TEST_CASE("an old version is refused") {
 
 TEST_CASE("what cannot be set up is refused") {
     CHECK_THROWS_AS(Context("/nowhere.pem"), std::invalid_argument);
-    CHECK_THROWS_AS(Client(trusting(), ""), std::invalid_argument);
+    for (const std::string host : {std::string(), std::string(".test"), std::string("bot.test\0", 9)})
+        CHECK_THROWS_AS(Client(trusting(), host), std::invalid_argument);
     CHECK_THROWS_AS(Client(trusting(), std::string(300, 'a')), std::invalid_argument);
+}
+
+TEST_CASE("no call leaves an error to other connections of the thread") {
+    const std::string garbage = "HTTP/1.1 400 Bad Request\r\n\r\n";
+    Client client(trusting(), "bot.test");
+    client.receive({reinterpret_cast<const std::uint8_t*>(garbage.data()), garbage.size()});
+    CHECK(client.state() == State::failed);
+    CHECK(ERR_peek_error() == 0);
+    CHECK_THROWS_AS(Context("/nowhere.pem"), std::invalid_argument);
+    CHECK(ERR_peek_error() == 0);
 }
 
 TEST_CASE("garbage fails, before the handshake and after it") {
@@ -128,6 +140,22 @@ TEST_CASE("a few new keys are borne, and a flood of them ends the connection") {
     CHECK(read_all(client).empty());
     CHECK(client.state() == State::failed);
     CHECK(client.output().size() < 4096);
+}
+
+TEST_CASE("records are counted, also those that bring nothing") {
+    Client client(trusting(), "bot.test");
+    TlsServer server;
+    tests::shake_hands(client, server);
+    client.receive(server.output());
+    CHECK(read_all(client).empty());
+    client.take_records();
+    SSL_key_update(server.ssl, SSL_KEY_UPDATE_NOT_REQUESTED);
+    server.say("one");
+    server.say("two");
+    client.receive(server.output());
+    CHECK(read_all(client) == "onetwo");
+    CHECK(client.take_records() == 3);
+    CHECK(client.take_records() == 0);
 }
 
 TEST_CASE("another handshake is refused, and the connection goes on") {

@@ -59,8 +59,8 @@ AgentSocket::~AgentSocket() {
 
 void AgentSocket::open(std::span<const std::uint8_t> bytes, std::int64_t now_ns) {
     take(bytes, now_ns);
-    const bool ended = tls_ != nullptr && tls_->state() != tls::State::open;
-    if (ended || shard_.watch(descriptor_, *this, EPOLLIN | EPOLLOUT | EPOLLRDHUP) != 0) end();
+    if (shard_.watch(descriptor_, *this, EPOLLIN | EPOLLOUT | EPOLLRDHUP) != 0) end();
+    end_with_tls();
 }
 
 void AgentSocket::attach(Tap* tap, std::int64_t now_ns) {
@@ -214,10 +214,16 @@ void AgentSocket::decrypt(std::span<const std::uint8_t> bytes, std::int64_t now_
     tls_->receive(bytes);
     std::array<std::uint8_t, tls::Client::max_record_bytes> room;
     while (const std::size_t size = tls_->read(room)) {
-        inbound_.receive_record(std::span(room).first(size), now_ns);
+        inbound_.receive(std::span(room).first(size), now_ns);
     }
+    inbound_.count_records(tls_->take_records(), now_ns);
     settle(now_ns);
-    if (tls_->state() != tls::State::open) end();
+    end_with_tls();
+}
+
+/// End when TLS has: behind all that was said before, as the end of a connection without it.
+void AgentSocket::end_with_tls() {
+    if (tls_ != nullptr && tls_->state() != tls::State::open && inbound_.wants_more()) end();
 }
 
 /// Write the answers to what was read, and pause if it was too much.
@@ -237,6 +243,7 @@ void AgentSocket::tick(std::int64_t now_ns) {
 /// Read on after something that reading waited for.
 void AgentSocket::proceed(std::int64_t now_ns) {
     settle(now_ns);
+    end_with_tls();
     if (descriptor_ >= 0 && inbound_.wants_more()) shard_.read_on(*this);
 }
 

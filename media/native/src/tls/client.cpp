@@ -29,10 +29,20 @@ std::string reason() {
     return text != nullptr ? text : "TLS failed";
 }
 
-/// Forget the errors of earlier calls on this thread, which the library would take for those of the next one.
-void forget_errors() {
-    if (ERR_peek_error() != 0) ERR_clear_error();
-}
+/// Keeps the errors of the library to the call in which they arise. The library takes those that it finds on
+/// the thread for its own, and so does Python's `ssl` in any other connection of the same thread.
+class Errors {
+  public:
+    Errors() { forget(); }
+    Errors(const Errors&) = delete;
+    Errors& operator=(const Errors&) = delete;
+    ~Errors() { forget(); }
+
+  private:
+    static void forget() {
+        if (ERR_peek_error() != 0) ERR_clear_error();
+    }
+};
 
 bool is_address(const std::string& host) {
     ASN1_OCTET_STRING* const address = a2i_IPADDRESS(host.c_str());
@@ -50,11 +60,13 @@ struct Context::Library {
 struct Client::Library {
     ~Library() { SSL_free(ssl); }
 
-    /// Counts what the far end sends beside data once the connection is open; nobody needs much of it, and
-    /// each new key is work. What is beyond the limit is not read.
+    /// Counts records, and what the far end sends beside data, once the connection is open; nobody needs much
+    /// of it, and each new key is work. What is beyond the limit is not read.
     static void count(int written, int, int type, const void*, std::size_t, SSL* ssl, void* library) {
         auto& counted = *static_cast<Library*>(library);
-        if (written != 0 || type != SSL3_RT_HANDSHAKE || !counted.open) return;
+        if (written != 0 || !counted.open) return;
+        if (type == SSL3_RT_HEADER) ++counted.records;
+        if (type != SSL3_RT_HANDSHAKE) return;
         if (++counted.later_messages > max_later_messages) (void)BIO_reset(SSL_get_rbio(ssl));
     }
 
@@ -65,11 +77,12 @@ struct Client::Library {
     bool open = false;
     bool told_end = false;
     int later_messages = 0;
+    std::size_t records = 0;
 };
 
 Context::Context(const std::string& authorities_file) : library_(std::make_unique<Library>()) {
     SSL_CTX* const context = library_->context;
-    forget_errors();
+    const Errors errors;
     if (context == nullptr || SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
         SSL_CTX_set_cipher_list(context, ciphers) != 1 ||
         SSL_CTX_set_alpn_protos(context, protocols.data(), protocols.size()) != 0) {
@@ -90,7 +103,7 @@ Context::Context(const std::string& authorities_file) : library_(std::make_uniqu
 Context::~Context() = default;
 
 Client::Client(const Context& context, const std::string& host) : library_(std::make_unique<Library>()) {
-    forget_errors();
+    const Errors errors;
     Library& library = *library_;
     library.host = host;
     library.ssl = SSL_new(context.library_->context);
@@ -106,7 +119,9 @@ Client::Client(const Context& context, const std::string& host) : library_(std::
     const bool named = is_address(host) ? X509_VERIFY_PARAM_set1_ip_asc(rules, host.c_str()) == 1
                                         : X509_VERIFY_PARAM_set1_host(rules, host.data(), host.size()) == 1 &&
                                               SSL_set_tlsext_host_name(library.ssl, host.c_str()) == 1;
-    if (host.empty() || !named) throw std::invalid_argument("the name of the host cannot be one");
+    // The library takes a dot in front for any name below it, and no name for any at all.
+    if (host.empty() || host.front() == '.' || host.find('\0') != std::string::npos || !named)
+        throw std::invalid_argument("the name of the host cannot be one");
     SSL_set_msg_callback(library.ssl, &Library::count);
     SSL_set_msg_callback_arg(library.ssl, &library);
     SSL_set_connect_state(library.ssl);
@@ -117,7 +132,7 @@ Client::~Client() = default;
 
 void Client::receive(std::span<const std::uint8_t> bytes) {
     if (state_ != State::connecting && state_ != State::open) return;
-    forget_errors();
+    const Errors errors;
     if (BIO_write(library_->received, bytes.data(), static_cast<int>(bytes.size())) !=
         static_cast<int>(bytes.size())) {
         settle(-1);
@@ -132,7 +147,7 @@ std::size_t Client::read(std::span<std::uint8_t> room) {
         (BIO_ctrl_pending(library_->received) == 0 && SSL_pending(library_->ssl) == 0)) {
         return 0;
     }
-    forget_errors();
+    const Errors errors;
     const int size = SSL_read(library_->ssl, room.data(), static_cast<int>(room.size()));
     collect();
     if (library_->later_messages > max_later_messages) {
@@ -145,10 +160,14 @@ std::size_t Client::read(std::span<std::uint8_t> room) {
     return 0;
 }
 
+std::size_t Client::take_records() {
+    return std::exchange(library_->records, 0);
+}
+
 bool Client::write(std::span<const std::uint8_t> bytes) {
     if (state_ != State::open) return false;
     if (bytes.empty()) return true;
-    forget_errors();
+    const Errors errors;
     const int size = SSL_write(library_->ssl, bytes.data(), static_cast<int>(bytes.size()));
     collect();
     if (size <= 0) settle(size);
@@ -157,7 +176,7 @@ bool Client::write(std::span<const std::uint8_t> bytes) {
 
 void Client::close() {
     if ((state_ != State::open && state_ != State::ended) || std::exchange(library_->told_end, true)) return;
-    forget_errors();
+    const Errors errors;
     // It is told; the answer is not waited for.
     (void)SSL_shutdown(library_->ssl);
     collect();
@@ -234,6 +253,10 @@ Client::~Client() = default;
 void Client::receive(std::span<const std::uint8_t>) {}
 
 std::size_t Client::read(std::span<std::uint8_t>) {
+    return 0;
+}
+
+std::size_t Client::take_records() {
     return 0;
 }
 

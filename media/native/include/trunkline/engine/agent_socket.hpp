@@ -107,6 +107,7 @@ class AgentSocket final : public util::Node,
     void take(std::span<const std::uint8_t> bytes, std::int64_t now_ns);
     void decrypt(std::span<const std::uint8_t> bytes, std::int64_t now_ns);
     void settle(std::int64_t now_ns);
+    void end_with_tls();
     void end();
 
     std::uint64_t id_;

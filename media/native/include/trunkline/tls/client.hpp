@@ -59,6 +59,9 @@ class Client {
     /// Read what was in the next record; 0 if there is no whole one.
     std::size_t read(std::span<std::uint8_t> room);
 
+    /// Records that were read since the last call, with those that bring nothing.
+    std::size_t take_records();
+
     /// Put bytes into records of `output`. False if the connection is not open.
     bool write(std::span<const std::uint8_t> bytes);
 

@@ -57,11 +57,8 @@ class Inbound {
     /// Take bytes that were read.
     void receive(std::span<const std::uint8_t> bytes, std::int64_t now_ns);
 
-    /// Likewise of bytes that came in one record of TLS, which is work by itself.
-    void receive_record(std::span<const std::uint8_t> bytes, std::int64_t now_ns) {
-        budget_.record(now_ns);
-        receive(bytes, now_ns);
-    }
+    /// Count records of TLS that were read, which are work whatever is in them.
+    void count_records(std::size_t count, std::int64_t now_ns) { budget_.records(count, now_ns); }
 
     /// True when nothing that comes counts any more: a close frame has come, or what is none of the protocol.
     bool finished() const { return finished_; }

@@ -26,8 +26,8 @@ class ReadBudget {
     /// Count a frame.
     void read(std::size_t size_bytes, std::int64_t now_ns);
 
-    /// Count a record.
-    void record(std::int64_t now_ns);
+    /// Count records.
+    void records(std::size_t count, std::int64_t now_ns);
 
     /// Count time spent on a message.
     void spent(std::int64_t spent_ns, std::int64_t now_ns);

@@ -11,8 +11,8 @@ from media import _engine
 from media.streams import StreamConnectError
 
 _READ_BYTES = 4096
-# Far more than certificates and an answer take. A read of what is there already does not give way to the loop,
-# so what never ends and is ignored, as requests for a handshake in one are, would hold everything else up.
+# Far more than certificates and an answer take. A read of what is there already does not give way to the
+# loop: what never ends and is ignored, as requests for a handshake in one are, would hold it up.
 _MAX_READ_BYTES = 256 * 1024
 _HUNG_UP = "the agent hung up during the handshake"
 

@@ -11,6 +11,9 @@ from media import _engine
 from media.streams import StreamConnectError
 
 _READ_BYTES = 4096
+# Far more than certificates and an answer take. A read of what is there already does not give way to the
+# loop: what never ends and is ignored, as requests for a handshake in one are, would hold it up.
+_MAX_READ_BYTES = 256 * 1024
 _HUNG_UP = "the agent hung up during the handshake"
 
 # By the numbers of `State` in client.hpp.
@@ -29,13 +32,15 @@ class AgentConnection:
     def __init__(self, sock: socket.socket, tls: _engine.TlsClient | None = None) -> None:
         self.sock = sock
         self.tls = tls
+        self._read_bytes = 0
 
     async def handshake(self) -> None:
         """
         Complete the handshake of TLS, if there is one to do.
 
         Raises:
-            StreamConnectError: The agent hung up, or has no certificate of its name, or speaks no TLS.
+            StreamConnectError: The agent hung up, or has no certificate of its name, or speaks no TLS, or too
+                much of it.
             OSError: The connection failed.
         """
         tls = self.tls
@@ -43,7 +48,7 @@ class AgentConnection:
             return
         await self._flush(tls)
         while tls.state == _CONNECTING:
-            data = await asyncio.get_running_loop().sock_recv(self.sock, _READ_BYTES)
+            data = await self._read()
             if not data:
                 raise StreamConnectError("connect", detail=_HUNG_UP)
             tls.receive(data)
@@ -69,13 +74,13 @@ class AgentConnection:
         Return some bytes, at least one.
 
         Raises:
-            StreamConnectError: The agent hung up, or TLS has failed.
+            StreamConnectError: The agent hung up, or sent too much, or TLS has failed.
             OSError: The connection failed.
         """
         if self.tls is not None:
             data = await self._decrypted(self.tls)
         else:
-            data = await asyncio.get_running_loop().sock_recv(self.sock, _READ_BYTES)
+            data = await self._read()
         if not data:
             raise StreamConnectError("connect", detail=_HUNG_UP)
         return data
@@ -90,10 +95,18 @@ class AgentConnection:
             await self._answer(tls)
             if tls.state != _OPEN:
                 return b""
-            received = await asyncio.get_running_loop().sock_recv(self.sock, _READ_BYTES)
+            received = await self._read()
             if not received:
                 return b""
             tls.receive(received)
+        return data
+
+    async def _read(self) -> bytes:
+        """Return bytes that came; empty at the end of the agent's output."""
+        data = await asyncio.get_running_loop().sock_recv(self.sock, _READ_BYTES)
+        self._read_bytes += len(data)
+        if self._read_bytes > _MAX_READ_BYTES:
+            raise StreamConnectError("protocol", detail="too much came before the upgrade")
         return data
 
     async def _answer(self, tls: _engine.TlsClient) -> None:

@@ -143,6 +143,20 @@ async def test_a_handshake_that_stalls_uses_up_the_budget(part: bytes) -> None:
     assert (error.reason, error.attempts) == ("timeout", 1)
 
 
+async def test_a_handshake_that_never_ends_does_not_hold_up_the_loop() -> None:
+    # Requests for a handshake, which are ignored in one.
+    requests = b"\x16\x03\x03\x40\x00" + bytes(0x4000)
+
+    async def flood(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for _ in range(64):
+            writer.write(requests)
+        await reader.read(-1)
+
+    async with raw_server(flood) as port:
+        error = await failure(f"wss://bot.test:{port}/")
+    assert (error.reason, error.attempts) == ("protocol", 1)
+
+
 async def test_a_handshake_that_is_cut_off() -> None:
     async def cut(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(100)

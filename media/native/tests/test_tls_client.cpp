@@ -83,6 +83,16 @@ TEST_CASE("an old version is refused") {
     CHECK(client.state() == State::failed);
 }
 
+TEST_CASE("no exchange of keys is offered whose length is the server's to choose") {
+    Client client(trusting(), "bot.test");
+    TlsServer server;
+    server.receive(take_output(client));
+    const STACK_OF(SSL_CIPHER)* const offered = SSL_get_client_ciphers(server.ssl);
+    REQUIRE(sk_SSL_CIPHER_num(offered) > 3);
+    for (int n = 0; n < sk_SSL_CIPHER_num(offered); ++n)
+        CHECK(SSL_CIPHER_get_kx_nid(sk_SSL_CIPHER_value(offered, n)) != NID_kx_dhe);
+}
+
 TEST_CASE("what cannot be set up is refused") {
     CHECK_THROWS_AS(Context("/nowhere.pem"), std::invalid_argument);
     for (const std::string host : {std::string(), std::string(".test"), std::string("bot.test\0", 9)})

@@ -104,11 +104,15 @@ def test_a_restart_of_the_front_breaks_no_call(fronted: Fronted) -> None:
 
 
 class FullNode:
-    """A node that is up and refuses all calls with 503; with `late` only when they are cancelled."""
+    """
+    A node that is up and refuses all calls with 503.
 
-    def __init__(self, *, late: bool = False) -> None:
+    With `late` it does so only when they are cancelled; with `mute` it leaves them without an answer.
+    """
+
+    def __init__(self, *, late: bool = False, mute: bool = False) -> None:
         self.refused = 0
-        self._late = late
+        self._late, self._mute = late, mute
         self._asked: dict[str, Message] = {}
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind(("127.0.0.1", free_port()))
@@ -132,6 +136,8 @@ class FullNode:
                     self._answer(request, peer)
 
     def _answer(self, request: Message, peer: tuple[str, int]) -> None:
+        if self._mute and request.method != "OPTIONS":
+            return
         if request.method == "INVITE" and self._late:
             self._asked[request.first("call-id")] = request
             self._socket.sendto(answer(request, 100, "full"), peer)
@@ -158,24 +164,39 @@ def test_a_call_that_no_node_takes_is_refused_with_503(tmp_path: Path) -> None:
             node.close()
 
 
-def test_a_refusal_that_crosses_a_cancel_is_no_failure(tmp_path: Path) -> None:
-    """The caller has given up, so no other node is asked; and it does not see a failure, 500."""
-    nodes = [FullNode(late=True), FullNode(late=True)]
+@pytest.mark.parametrize(
+    ("mute", "status"),
+    [
+        pytest.param(False, 503, id="a refusal that crosses it"),
+        pytest.param(True, 487, id="a node that is down"),
+    ],
+)
+def test_a_caller_that_cancels_sees_no_failure(tmp_path: Path, mute: bool, status: int) -> None:
+    """It has given up, so no other node is asked; and it does not see a failure, 500."""
+    nodes = [FullNode(late=not mute, mute=mute), FullNode(late=not mute, mute=mute)]
     try:
         with Front(tmp_path) as front, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as caller:
             front.start([node.address for node in nodes])
             caller.bind(("127.0.0.1", 0))
             caller.settimeout(15.0)
-            for method in ("INVITE", "CANCEL"):
-                caller.sendto(request_of(caller, method, front), (front.host, front.port))
-                # What the front answers at once says that it has the request.
-                assert Message.read(caller.recv(65_535)) is not None
-            final = Message.read(caller.recv(65_535))
-            assert final is not None and (final.method, final.status) == ("INVITE", 503), final
-            assert sum(node.refused for node in nodes) == 1
+            caller.sendto(request_of(caller, "INVITE", front), (front.host, front.port))
+            trying = received(caller)
+            assert (trying.method, trying.status) == ("INVITE", 100)
+            caller.sendto(request_of(caller, "CANCEL", front), (front.host, front.port))
+            # In either order.
+            statuses = {answered.method: answered.status for answered in (received(caller), received(caller))}
+            assert statuses == {"CANCEL": 200, "INVITE": status}
+            assert sum(node.refused for node in nodes) == (0 if mute else 1)
     finally:
         for node in nodes:
             node.close()
+
+
+def received(caller: socket.socket) -> Message:
+    """The next message that the front sends."""
+    message = Message.read(caller.recv(65_535))
+    assert message is not None
+    return message
 
 
 def request_of(caller: socket.socket, method: str, front: Front) -> bytes:

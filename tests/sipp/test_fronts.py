@@ -140,7 +140,7 @@ class FullNode:
             return
         if request.method == "INVITE" and self._late:
             self._asked[request.first("call-id")] = request
-            self._socket.sendto(answer(request, 100, "full"), peer)
+            self._socket.sendto(answer(request, 180, "full"), peer)
             return
         invite = request if request.method == "INVITE" else self._asked.pop(request.first("call-id"), None)
         if request.method != "INVITE":
@@ -180,11 +180,16 @@ def test_a_caller_that_cancels_sees_no_failure(tmp_path: Path, mute: bool, statu
             caller.bind(("127.0.0.1", 0))
             caller.settimeout(15.0)
             caller.sendto(request_of(caller, "INVITE", front), (front.host, front.port))
-            trying = received(caller)
-            assert (trying.method, trying.status) == ("INVITE", 100)
+            # Without a response of its node the front ends a call at its CANCEL, whatever the node says.
+            for provisional in (100,) if mute else (100, 180):
+                assert received(caller).status == provisional
             caller.sendto(request_of(caller, "CANCEL", front), (front.host, front.port))
-            # In either order.
-            statuses = {answered.method: answered.status for answered in (received(caller), received(caller))}
+            # In either order; a final one is repeated until its ACK.
+            statuses: dict[str, int] = {}
+            while statuses.keys() != {"CANCEL", "INVITE"}:
+                response = received(caller)
+                if response.status is not None and response.status >= 200:
+                    statuses[response.method] = response.status
             assert statuses == {"CANCEL": 200, "INVITE": status}
             assert sum(node.refused for node in nodes) == (0 if mute else 1)
     finally:

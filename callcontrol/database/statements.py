@@ -92,6 +92,7 @@ class Statement:
         return cursor
 
     def _compile(self, dialect: Dialect) -> _Compiled:
+        # What can be executed and has a text is a ClauseElement too, which has the method: no type says both.
         compiled = self._clause.compile(dialect=dialect)  # type: ignore[attr-defined]
         assert isinstance(compiled, SQLCompiler)
         constants = {name: value for name, value in compiled.params.items() if value is not None}

@@ -253,13 +253,20 @@ async def test_a_browser_that_goes_silent_is_hung_up(desk: Desk, peer: BrowserPe
     assert (await desk.record(call["call_sid"]))["status"] == "completed"
 
 
-async def test_a_gap_of_five_seconds_is_bridged(desk: Desk, peer: BrowserPeer) -> None:
+@asynccontextmanager
+async def cut_for_five_seconds(desk: Desk, peer: BrowserPeer) -> AsyncIterator[tuple[str, AgentSession]]:
+    """A call with the agent, of which five seconds are lost; its identifier and its stream."""
     await desk.bind(target="media_stream", stream_url=desk.agent.url)
     async with desk.calling(peer) as call:
         session = await desk.stream(call["call_sid"])
         await desk.reaches(call["call_sid"], "active")
         peer.cut = True
         await holds_for(5.0, lambda: not session.closed.is_set())
+        yield call["call_sid"], session
+
+
+async def test_a_gap_of_five_seconds_is_bridged(desk: Desk, peer: BrowserPeer) -> None:
+    async with cut_for_five_seconds(desk, peer) as (_, session):
         peer.cut = False
         heard = len(session.heard)
         await until(lambda: len(session.heard) > heard + 32000)
@@ -270,14 +277,9 @@ async def test_a_gap_of_five_seconds_is_bridged(desk: Desk, peer: BrowserPeer) -
 async def test_a_browser_that_asks_for_another_path_has_time_to_find_it(
     desk: Desk, peer: BrowserPeer
 ) -> None:
-    await desk.bind(target="media_stream", stream_url=desk.agent.url)
-    async with desk.calling(peer) as call:
-        session = await desk.stream(call["call_sid"])
-        await desk.reaches(call["call_sid"], "active")
-        peer.cut = True
-        await holds_for(5.0, lambda: not session.closed.is_set())
+    async with cut_for_five_seconds(desk, peer) as (call_sid, session):
         body = {"sdp": peer.offer(replacing("ufrag:peer", "ufrag:other"))}
-        _, changed, _ = await desk.ask("PATCH", f"/v1/webrtc/calls/{call['call_sid']}", body)
+        _, changed, _ = await desk.ask("PATCH", f"/v1/webrtc/calls/{call_sid}", body)
         await holds_for(5.0, lambda: not session.closed.is_set())
         peer.cut = False
         await peer.move(changed["sdp"], "other")

@@ -15,13 +15,13 @@ from callcontrol.errors import Conflict, ValidationFailed
 from media.audio import Clip, tone
 from media.audio.wav import write_wav
 from sip import Answered, Ended
-from tests.support.domain import ACCOUNT_SID, CALLEE, OWN_NUMBER, make_account
+from tests.support.domain import ACCOUNT_SID, CALLEE, OWN_NUMBER
 from tests.support.levels import tone_level_dbfs
 from tests.support.phone import PhoneCall
 from tests.support.voice import Voice
 from tests.support.waiting import until
-from tests.support.webhook_stage import SECRET, Receiver
-from tests.support.world import World, running
+from tests.support.webhook_stage import Receiver
+from tests.support.world import World, instructed
 
 PITCHES = {"welcome": 700.0, "menu": 1100.0, "hint": 1900.0}
 MUSIC_HZ = 2300.0
@@ -64,14 +64,8 @@ class Stage:
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    server = Receiver()
-    await server.start()
-    try:
-        async with running(tmp_path, speech=Voice(PITCHES)) as world:
-            world.directory.put(accounts=[make_account(webhook_secret=SECRET)])
-            yield Stage(world, server)
-    finally:
-        await server.close()
+    async with instructed(tmp_path, speech=Voice(PITCHES)) as (world, server):
+        yield Stage(world, server)
 
 
 async def hears(call: PhoneCall, *freqs_hz: float, but: tuple[float, ...] = ()) -> None:

@@ -20,7 +20,7 @@ from tests.support.phone import PhoneCall, eventually
 from tests.support.voice import Voice
 from tests.support.waiting import time_passes
 from tests.support.webhook_stage import SECRET, Received, Receiver
-from tests.support.world import World, running
+from tests.support.world import World, instructed, running
 
 VECTORS = Path(__file__).parent.parent / "vectors" / "audio"
 PITCHES = {"welcome": 700.0, "menu": 1100.0, "sorry": 1500.0}
@@ -65,14 +65,8 @@ class Stage:
 
 @pytest.fixture
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
-    server = Receiver()
-    await server.start()
-    try:
-        async with running(tmp_path, speech=Voice(PITCHES)) as world:
-            world.directory.put(accounts=[make_account(webhook_secret=SECRET)])
-            yield Stage(world, server)
-    finally:
-        await server.close()
+    async with instructed(tmp_path, speech=Voice(PITCHES)) as (world, server):
+        yield Stage(world, server)
 
 
 def press(call: PhoneCall, keys: str) -> None:

@@ -20,11 +20,11 @@ from callcontrol.models import CallStatus
 from media.audio import Clip, tone, write_wav
 from sip import Answered, Ended, Failed, Progress
 from tests.support.agent_bot import Bot
-from tests.support.domain import ACCOUNT_SID, CALLEE, NOW, OTHER_SID, OWN_NUMBER, make_account, make_number
+from tests.support.domain import ACCOUNT_SID, CALLEE, NOW, OTHER_SID, OWN_NUMBER, make_number
 from tests.support.phone import PhoneCall, eventually
 from tests.support.waiting import time_passes
 from tests.support.webhook_stage import SECRET, Received, Receiver
-from tests.support.world import World, running
+from tests.support.world import World, instructed
 
 AGENT = "0a6c4d0e-5b0e-4f7e-9a35-0f6d6f7f2a10"
 OTHER_AGENT = "0b6c4d0e-5b0e-4f7e-9a35-0f6d6f7f2a10"
@@ -61,14 +61,8 @@ async def shop(tmp_path: Path) -> AsyncIterator[Shop]:
     prompts = tmp_path / "prompts"
     prompts.mkdir()
     (prompts / "beep.wav").write_bytes(write_wav(Clip(tone(700.0, 1500))))
-    server = Receiver()
-    await server.start()
-    try:
-        async with running(tmp_path, prompts_dir=prompts) as world:
-            world.directory.put(accounts=[make_account(webhook_secret=SECRET)])
-            yield Shop(world, server)
-    finally:
-        await server.close()
+    async with instructed(tmp_path, prompts_dir=prompts) as (world, server):
+        yield Shop(world, server)
 
 
 PLAY, PAUSE, HANGUP = (

@@ -30,11 +30,13 @@ from tests.support.domain import (
     MemoryRecords,
     MemoryWallets,
     OpenDestinations,
+    make_account,
     make_carrier,
     make_gateway,
     make_number,
 )
 from tests.support.phone import PATIENCE_S, Phone, engine_settings, eventually
+from tests.support.webhook_stage import SECRET, Receiver
 
 WEBHOOK = "https://customer.example/status"
 
@@ -200,3 +202,16 @@ async def running(directory: Path, **settings: Any) -> AsyncIterator[World]:
         await world.far_engine.close()
     left = [task for task in asyncio.all_tasks() - before - {asyncio.current_task()} if not task.done()]
     assert not left, f"tasks are left: {left}"
+
+
+@asynccontextmanager
+async def instructed(directory: Path, **settings: Any) -> AsyncIterator[tuple[World, Receiver]]:
+    """A world whose account signs its requests with `SECRET`, and a receiver that gives calls their verbs."""
+    receiver = Receiver()
+    await receiver.start()
+    try:
+        async with running(directory, **settings) as world:
+            world.directory.put(accounts=[make_account(webhook_secret=SECRET)])
+            yield world, receiver
+    finally:
+        await receiver.close()

@@ -106,7 +106,8 @@ class Performer:
             try:
                 EFFECTS.get(type(effect), Performer._perform_above)(self, effect)
             except Exception:
-                # The remaining effects are performed nevertheless.
+                # Whatever the defect, it ends this call alone. The other effects, of which one may write its
+                # record or free its media, are performed nevertheless.
                 self._mailbox.log.exception("%s failed; ending the call", type(effect).__name__)
                 self._mailbox.post_outcome(HangupRequested("system", NORMAL_TEMPORARY_FAILURE))
 

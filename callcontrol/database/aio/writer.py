@@ -354,7 +354,7 @@ class Writer:
             self._changed.add(source)
             try:
                 source.restore()
-            except Exception:  # As above.
+            except Exception:  # A faulty source must not keep the others from being retried.
                 log.exception("restoring the state of a source failed")
         self._sources_due = self._sources_due or bool(batch.sources)
 
@@ -371,7 +371,7 @@ class Writer:
                     source.rejected(outcome.error)
                 else:
                     source.written(outcome)
-            except Exception:  # As above.
+            except Exception:  # A faulty source must not keep the others from being told.
                 log.exception("a source failed to handle the result of its write")
         self._writing_sources = False
 

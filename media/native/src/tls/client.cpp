@@ -53,18 +53,18 @@ bool is_address(const std::string& host) {
 
 }  // namespace
 
-struct Context::Library {
-    ~Library() { SSL_CTX_free(context); }
+struct Context::OpenSsl {
+    ~OpenSsl() { SSL_CTX_free(context); }
     SSL_CTX* context = SSL_CTX_new(TLS_client_method());
 };
 
-struct Client::Library {
-    ~Library() { SSL_free(ssl); }
+struct Client::OpenSsl {
+    ~OpenSsl() { SSL_free(ssl); }
 
     /// Counts records, and what the far end sends beside data, once the connection is open; nobody needs much
     /// of it, and each new key is work. What is beyond the limit is not read.
-    static void count(int written, int, int type, const void*, std::size_t, SSL* ssl, void* library) {
-        auto& counted = *static_cast<Library*>(library);
+    static void count(int written, int, int type, const void*, std::size_t, SSL* ssl, void* openssl) {
+        auto& counted = *static_cast<OpenSsl*>(openssl);
         if (written != 0 || !counted.open) return;
         if (type == SSL3_RT_HEADER) ++counted.records;
         if (type != SSL3_RT_HANDSHAKE) return;
@@ -81,8 +81,8 @@ struct Client::Library {
     std::size_t records = 0;
 };
 
-Context::Context(const std::string& authorities_file) : library_(std::make_unique<Library>()) {
-    SSL_CTX* const context = library_->context;
+Context::Context(const std::string& authorities_file) : openssl_(std::make_unique<OpenSsl>()) {
+    SSL_CTX* const context = openssl_->context;
     const Errors errors;
     if (context == nullptr || SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1 ||
         SSL_CTX_set_cipher_list(context, ciphers) != 1 ||
@@ -103,29 +103,29 @@ Context::Context(const std::string& authorities_file) : library_(std::make_uniqu
 
 Context::~Context() = default;
 
-Client::Client(const Context& context, const std::string& host) : library_(std::make_unique<Library>()) {
+Client::Client(const Context& context, const std::string& host) : openssl_(std::make_unique<OpenSsl>()) {
     const Errors errors;
-    Library& library = *library_;
-    library.host = host;
-    library.ssl = SSL_new(context.library_->context);
-    library.received = BIO_new(BIO_s_mem());
-    library.sending = BIO_new(BIO_s_mem());
-    if (library.ssl == nullptr || library.received == nullptr || library.sending == nullptr) {
-        BIO_free(library.received);
-        BIO_free(library.sending);
+    OpenSsl& openssl = *openssl_;
+    openssl.host = host;
+    openssl.ssl = SSL_new(context.openssl_->context);
+    openssl.received = BIO_new(BIO_s_mem());
+    openssl.sending = BIO_new(BIO_s_mem());
+    if (openssl.ssl == nullptr || openssl.received == nullptr || openssl.sending == nullptr) {
+        BIO_free(openssl.received);
+        BIO_free(openssl.sending);
         throw std::invalid_argument("TLS cannot be set up: " + reason());
     }
-    SSL_set_bio(library.ssl, library.received, library.sending);
-    X509_VERIFY_PARAM* const rules = SSL_get0_param(library.ssl);
+    SSL_set_bio(openssl.ssl, openssl.received, openssl.sending);
+    X509_VERIFY_PARAM* const rules = SSL_get0_param(openssl.ssl);
     const bool named = is_address(host) ? X509_VERIFY_PARAM_set1_ip_asc(rules, host.c_str()) == 1
                                         : X509_VERIFY_PARAM_set1_host(rules, host.data(), host.size()) == 1 &&
-                                              SSL_set_tlsext_host_name(library.ssl, host.c_str()) == 1;
+                                              SSL_set_tlsext_host_name(openssl.ssl, host.c_str()) == 1;
     // The library takes a dot in front for any name below it, and no name for any at all.
     if (host.empty() || host.front() == '.' || host.find('\0') != std::string::npos || !named)
         throw std::invalid_argument("the name of the host cannot be one");
-    SSL_set_msg_callback(library.ssl, &Library::count);
-    SSL_set_msg_callback_arg(library.ssl, &library);
-    SSL_set_connect_state(library.ssl);
+    SSL_set_msg_callback(openssl.ssl, &OpenSsl::count);
+    SSL_set_msg_callback_arg(openssl.ssl, &openssl);
+    SSL_set_connect_state(openssl.ssl);
     advance();
 }
 
@@ -134,7 +134,7 @@ Client::~Client() = default;
 void Client::receive(std::span<const std::uint8_t> bytes) {
     if (state_ != State::connecting && state_ != State::open) return;
     const Errors errors;
-    if (BIO_write(library_->received, bytes.data(), static_cast<int>(bytes.size())) !=
+    if (BIO_write(openssl_->received, bytes.data(), static_cast<int>(bytes.size())) !=
         static_cast<int>(bytes.size())) {
         settle(-1);
     } else if (state_ == State::connecting) {
@@ -145,13 +145,13 @@ void Client::receive(std::span<const std::uint8_t> bytes) {
 std::size_t Client::read(std::span<std::uint8_t> room) {
     // Without read-ahead, the library has nothing of a record but what is left of the last, or a part.
     if (state_ != State::open ||
-        (BIO_ctrl_pending(library_->received) == 0 && SSL_pending(library_->ssl) == 0)) {
+        (BIO_ctrl_pending(openssl_->received) == 0 && SSL_pending(openssl_->ssl) == 0)) {
         return 0;
     }
     const Errors errors;
-    const int size = SSL_read(library_->ssl, room.data(), static_cast<int>(room.size()));
+    const int size = SSL_read(openssl_->ssl, room.data(), static_cast<int>(room.size()));
     collect();
-    if (library_->later_messages > max_later_messages) {
+    if (openssl_->later_messages > max_later_messages) {
         state_ = State::failed;
         fault_ = "too many messages of the protocol itself";
         return 0;
@@ -162,24 +162,24 @@ std::size_t Client::read(std::span<std::uint8_t> room) {
 }
 
 std::size_t Client::take_records() {
-    return std::exchange(library_->records, 0);
+    return std::exchange(openssl_->records, 0);
 }
 
 bool Client::write(std::span<const std::uint8_t> bytes) {
     if (state_ != State::open) return false;
     if (bytes.empty()) return true;
     const Errors errors;
-    const int size = SSL_write(library_->ssl, bytes.data(), static_cast<int>(bytes.size()));
+    const int size = SSL_write(openssl_->ssl, bytes.data(), static_cast<int>(bytes.size()));
     collect();
     if (size <= 0) settle(size);
     return size > 0;
 }
 
 void Client::close() {
-    if ((state_ != State::open && state_ != State::ended) || std::exchange(library_->told_end, true)) return;
+    if ((state_ != State::open && state_ != State::ended) || std::exchange(openssl_->told_end, true)) return;
     const Errors errors;
     // It is told; the answer is not waited for.
-    (void)SSL_shutdown(library_->ssl);
+    (void)SSL_shutdown(openssl_->ssl);
     collect();
 }
 
@@ -192,30 +192,30 @@ void Client::sent(std::size_t size_bytes) {
 
 /// Go on with the handshake.
 void Client::advance() {
-    const int result = SSL_do_handshake(library_->ssl);
+    const int result = SSL_do_handshake(openssl_->ssl);
     collect();
     if (result != 1) {
         settle(result);
         return;
     }
     state_ = State::open;
-    library_->open = true;
+    openssl_->open = true;
 }
 
 /// Evaluate what the library could not do.
 void Client::settle(int result) {
-    const int error = SSL_get_error(library_->ssl, result);
+    const int error = SSL_get_error(openssl_->ssl, result);
     if (error == SSL_ERROR_WANT_READ) return;
     if (error == SSL_ERROR_ZERO_RETURN) {
         state_ = State::ended;
         return;
     }
     state_ = State::failed;
-    const long verified = SSL_get_verify_result(library_->ssl);
+    const long verified = SSL_get_verify_result(openssl_->ssl);
     if (verified == X509_V_OK) {
         fault_ = reason();
     } else if (verified == X509_V_ERR_HOSTNAME_MISMATCH || verified == X509_V_ERR_IP_ADDRESS_MISMATCH) {
-        fault_ = "certificate verify failed: the certificate is not valid for '" + library_->host + "'";
+        fault_ = "certificate verify failed: the certificate is not valid for '" + openssl_->host + "'";
     } else {
         fault_ = std::string("certificate verify failed: ") + X509_verify_cert_error_string(verified);
     }
@@ -223,11 +223,11 @@ void Client::settle(int result) {
 
 /// Fetch what the library has to send.
 void Client::collect() {
-    const std::size_t size = BIO_ctrl_pending(library_->sending);
+    const std::size_t size = BIO_ctrl_pending(openssl_->sending);
     if (size == 0) return;
     const std::size_t at = output_.size();
     output_.resize(at + size);
-    (void)BIO_read(library_->sending, output_.data() + at, static_cast<int>(size));
+    (void)BIO_read(openssl_->sending, output_.data() + at, static_cast<int>(size));
 }
 
 }  // namespace trunkline::tls
@@ -236,8 +236,8 @@ void Client::collect() {
 
 namespace trunkline::tls {
 
-struct Context::Library {};
-struct Client::Library {};
+struct Context::OpenSsl {};
+struct Client::OpenSsl {};
 
 Context::Context(const std::string&) {
     throw std::invalid_argument("the engine was built without TLS (libssl)");

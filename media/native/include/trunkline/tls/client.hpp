@@ -22,8 +22,8 @@ class Context {
 
   private:
     friend class Client;
-    struct Library;
-    std::unique_ptr<Library> library_;
+    struct OpenSsl;
+    std::unique_ptr<OpenSsl> openssl_;
 };
 
 enum class State : std::uint8_t {
@@ -75,13 +75,13 @@ class Client {
     void sent(std::size_t size_bytes);
 
   private:
-    struct Library;
+    struct OpenSsl;
 
     void advance();
     void settle(int result);
     void collect();
 
-    std::unique_ptr<Library> library_;
+    std::unique_ptr<OpenSsl> openssl_;
     State state_ = State::connecting;
     std::string fault_;
     std::vector<std::uint8_t> output_;

@@ -147,4 +147,4 @@ def test_no_message_does_harm(name: str, data: object) -> None:
         found = read_message(command(name, data))
     except ValidationFailed:
         return
-    assert isinstance(found, Event | Redirect | Redirection)
+    assert isinstance(found, Event | Redirect | Redirection | DubOrder)

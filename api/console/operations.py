@@ -37,7 +37,7 @@ from callcontrol.errors import (
 if TYPE_CHECKING:
     from api.mcp.gateway import McpGateway
 
-__all__ = ["Listed", "ask", "ask_list", "change", "may_ask", "refused"]
+__all__ = ["Listed", "ask", "ask_list", "change", "may_ask", "refused", "typed"]
 
 PER_PAGE: Final = 50
 
@@ -94,9 +94,8 @@ async def ask(
     Raises:
         DomainError: As the API refuses it.
     """
-    return (await _answer(visit, operation, path, query, {**_typed(operation, form or {}), **(body or {})}))[
-        0
-    ]
+    given = {**typed(_endpoints()[operation].body, form or {}), **(body or {})}
+    return (await _answer(visit, operation, path, query, given))[0]
 
 
 async def ask_list(
@@ -221,9 +220,8 @@ def _snake(name: str) -> str:
     return _CAMEL.sub(lambda found: f"_{found[0].lower()}", name)
 
 
-def _typed(operation: str, form: Mapping[str, str]) -> dict[str, Any]:
+def typed(model: type[RequestModel], form: Mapping[str, str]) -> dict[str, Any]:
     """Fields of a form in the types of the body; what has another form stays text, and is refused."""
-    model = _endpoints()[operation].body
     found: dict[str, Any] = {}
     for name, declared in model.model_fields.items():
         text = form.get(declared.alias or name, form.get(name, "")).strip()

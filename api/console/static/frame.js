@@ -1,4 +1,5 @@
-// What every page has: the menu on narrow screens, local times, questions before deletions, buttons that copy.
+// What every page has: the menu on narrow screens, local times, questions before deletions, buttons that copy, and
+// forms whose fields are of a choice.
 const zone = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
 export function showTimes(root = document) {
@@ -40,5 +41,20 @@ document.addEventListener("click", async (event) => {
   setTimeout(() => { button.textContent = label; }, 1500);
 });
 
+/** Show the fields of what is chosen, and send no others. */
+function showFields(form) {
+  const chosen = form.elements[form.dataset.by].value;
+  for (const field of form.querySelectorAll("[data-of]")) {
+    field.hidden = !field.dataset.of.split(" ").includes(chosen);
+    field.querySelector("input, select, textarea").disabled = field.hidden;
+  }
+}
+
+const showAllFields = () => document.querySelectorAll("form[data-by]").forEach(showFields);
+document.addEventListener("change", (event) => { if (event.target.name === event.target.form?.dataset.by) showFields(event.target.form); });
+// After the way back a browser fills forms as they were left.
+window.addEventListener("pageshow", showAllFields);
+
 menu();
 showTimes();
+showAllFields();

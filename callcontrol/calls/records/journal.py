@@ -20,11 +20,14 @@ MAX_CALLS: Final = 500
 MAX_ENTRIES: Final = 200
 """Entries that are kept of a call; later ones are dropped, and counted."""
 
+MAX_MARKS: Final = 60
+"""Entries of kind mark among them: an agent may send one with each piece of its audio."""
+
 MAX_LEVELS: Final = 600
 """Levels that are kept of a leg, the newest."""
 
-EntryKind = Literal["event", "step"]
-"""Kind of an entry: an event as webhooks report it, or something that the call does."""
+EntryKind = Literal["event", "step", "mark"]
+"""Kind of an entry: an event as webhooks report it, something that the call does, or a mark of its agent."""
 
 
 @frozen
@@ -43,7 +46,7 @@ _Noted = tuple[float, EntryKind, str, Mapping[str, Any]]
 
 class CallJournal:
     """
-    Entries of recent calls, bounded in calls and in entries of each.
+    Entries of recent calls, bounded in calls and in entries of each, of which some may be marks.
 
     Attributes:
         watcher: Called with the call of each new entry, while somebody watches calls.
@@ -55,6 +58,7 @@ class CallJournal:
         self._max_entries = max_entries
         self._calls: OrderedDict[CallSid, list[_Noted]] = OrderedDict()
         self._dropped: dict[CallSid, int] = {}
+        self._marks: dict[CallSid, int] = {}
         self._histories: dict[CallSid, Sequence[LegHistory]] = {}
         self._levels: dict[CallSid, dict[str, array[float]]] = {}
 
@@ -68,9 +72,13 @@ class CallJournal:
             if len(self._calls) > self._max_calls:
                 oldest, _ = self._calls.popitem(last=False)
                 self._dropped.pop(oldest, None)
+                self._marks.pop(oldest, None)
                 self._histories.pop(oldest, None)
                 self._levels.pop(oldest, None)
-        if len(entries) < self._max_entries:
+        marks = self._marks.get(call_sid, 0)
+        if kind == "mark":
+            self._marks[call_sid] = marks + 1
+        if len(entries) < self._max_entries and (kind != "mark" or marks < MAX_MARKS):
             entries.append((at_s, kind, name, details))
         else:
             self._dropped[call_sid] = self._dropped.get(call_sid, 0) + 1

@@ -20,7 +20,6 @@ from callcontrol.calls.model_tools import NAME_OF_REF
 from callcontrol.errors import DestinationForbidden
 from media.aio.agent_settings import AgentStreamSettings
 from media.aio.agent_stream import AgentStream
-from media.streams import AgentClosed as StreamClosed
 from media.streams import (
     AgentClear,
     AgentDtmf,
@@ -40,6 +39,7 @@ from media.streams import (
     StreamConnectError,
     StreamSetup,
 )
+from media.streams import AgentClosed as StreamClosed
 from media.types import MarkReached, PlayoutLevel, PlayoutOverflow
 
 log = logging.getLogger(__name__)

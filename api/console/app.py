@@ -70,6 +70,7 @@ class ConsoleSettings:
         scrape: Reads the metrics of the server in the format of Prometheus.
         banned: Returns the banned SIP sources, each with the seconds left.
         lines: Log lines of recent calls.
+        echo_url: Stream URL of the echo agent in this process; None without the sandbox.
     """
 
     public_url: str
@@ -80,6 +81,7 @@ class ConsoleSettings:
     scrape: Callable[[], Awaitable[bytes]] | None = None
     banned: Callable[[], Mapping[str, float]] = dict
     lines: CallLines | None = None
+    echo_url: str | None = None
 
 
 class Console:

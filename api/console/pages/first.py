@@ -39,9 +39,8 @@ _SAY: Final[Mapping[str, Any]] = {
         {"verb": "hangup"},
     ],
 }
-_AGENT_NAME: Final = "Echo of the console"
 _STREAM: Final = "wss://agent.example.com/stream"
-_DOES: Final = ("prompt", "say", "agent", "stream")
+_DOES: Final = ("prompt", "say", "echo", "agent", "stream")
 _FIELDS: Final = ("to", "does", "stream_url", "agent")
 _BROWSER: Final = "browser"
 
@@ -80,7 +79,10 @@ async def _place(visit: Visit, values: Mapping[str, str]) -> CallRecord:
     number = await _caller_id(visit)
     if number is None:
         raise NotFound("Your account has no number that is registered for calls.")
-    body = {"from": number, "to": values["to"] or _PARTIES[0], **_does(values, await _agent(visit, values))}
+    if values["does"] == "echo" and visit.console.settings.echo_url is None:
+        raise NotFound(visit.texts["refusals"]["no_echo"])
+    does = _does(visit, values, await _agent(visit, values))
+    body = {"from": number, "to": values["to"] or _PARTIES[0], **does}
     checked = validate_body(CreateCall, body, visit.reach)
     return await visit.services.calls.create_call(visit.account_sid, call_request(checked))
 
@@ -102,14 +104,16 @@ async def _agent(visit: Visit, values: Mapping[str, str]) -> str | None:
     found = await agents.list(visit.account_sid, 1, 1)
     if found.items:
         return found.items[0].agent_id
-    return (await agents.create(visit.account_sid, {"name": _AGENT_NAME})).agent_id
+    return (await agents.create(visit.account_sid, {"name": visit.texts["agent_name"]})).agent_id
 
 
-def _does(values: Mapping[str, str], agent_id: str | None) -> Mapping[str, Any]:
+def _does(visit: Visit, values: Mapping[str, str], agent_id: str | None) -> Mapping[str, Any]:
     """Fields of the request for what happens in the call."""
     match values["does"]:
         case "say":
             return _SAY
+        case "echo":
+            return {"record": True, "stream_url": visit.console.settings.echo_url}
         case "agent":
             return {"record": True, "agent_id": agent_id}
         case "stream":
@@ -130,11 +134,14 @@ def _may_call(number: PhoneNumber) -> bool:
 
 async def _shown(visit: Visit, values: Mapping[str, str], call: CallRecord | None) -> dict[str, Any]:
     number = await _caller_id(visit)
+    agents = visit.may("assistant", "assistant")
     agent_id = None
-    if visit.may("assistant", "assistant"):
+    if agents:
         found = await visit.storage.agents.list(visit.account_sid, 1, 1)
         agent_id = values["agent"] or (found.items[0].agent_id if found.items else None)
-    does = values["does"] if values["does"] in _DOES else _DOES[0]
+    left_out = {"echo": visit.console.settings.echo_url is None, "agent": not agents}
+    offered = [name for name in _DOES if not left_out.get(name)]
+    does = values["does"] if values["does"] in offered else offered[0]
     # A telephone is of the session's key, and of one page: another has another name.
     identity = f"first-{new_id()[-12:]}"
     browser = f"{_BROWSER}:{identity}" if visit.operator is None and visit.may("calls.write") else None
@@ -142,7 +149,10 @@ async def _shown(visit: Visit, values: Mapping[str, str], call: CallRecord | Non
     if browser is not None and values["to"].partition(":")[0] == _BROWSER:
         to = browser
     stream_url = values["stream_url"] or _STREAM
-    fields = {name: _does({"does": name, "stream_url": stream_url}, agent_id or "AGENT_ID") for name in _DOES}
+    fields = {
+        name: _does(visit, {"does": name, "stream_url": stream_url}, agent_id or "AGENT_ID")
+        for name in offered
+    }
     body = {"from": number or "NUMBER", "to": to, **fields[does]}
     return {
         "call": call,
@@ -154,7 +164,6 @@ async def _shown(visit: Visit, values: Mapping[str, str], call: CallRecord | Non
         "fields": fields,
         "url": f"{visit.console.settings.public_url}/v1/calls",
         "curl": curl(f"{visit.console.settings.public_url}/v1/calls", body),
-        "agents": visit.may("assistant", "assistant"),
     }
 
 

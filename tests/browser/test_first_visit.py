@@ -1,12 +1,15 @@
-"""The first visit in a real browser: three clicks to a call that talks, with each thing that can happen in it."""
+"""The first visit in a real browser: three clicks to a call that talks, whatever happens in it."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from fixtures.agent import DemoAgent
 from media.audio import tone
+from tests.acceptance.conftest import customers_of, start_server
 from tests.acceptance.stage import Customer
 from tests.support.browser import HEARD, KEEP, Browsing, violations
 from tests.support.demo_agent import served
@@ -146,12 +149,19 @@ def test_an_agent_that_is_not_there_is_told(
         expect(page.locator("#h-stream_url")).to_contain_text("ws://")
 
 
+@pytest.fixture(scope="module")
+def closed_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server that connects to no private address, as in production."""
+    yield from start_server(tmp_path_factory, ALLOW_PRIVATE_DESTINATIONS="0")
+
+
 def test_a_party_of_the_sandbox_talks_with_the_echo_agent(
-    browsing: Browsing, server: ServerProcess, customer: Customer, key: str
+    browsing: Browsing, closed_server: ServerProcess
 ) -> None:
+    customer = customers_of(closed_server)()
     customer.lease()
     with browsing.person() as page:
-        visit(browsing, server, key, page)
+        browsing.sign_in(page, closed_server.url, customer.key_of("all", "*"))
         page.get_by_text("answers and plays a tone").click()
         page.get_by_text("the echo agent").click()
         page.get_by_role("button", name="3. Call").click()

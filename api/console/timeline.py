@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from api.console.feed import call_summary, legs_of
+from api.console.rendering import refusal_text
 from api.console.visit import HOME, Visit
 from api.routes.ladder import label_of
 from callcontrol.aio.tokens import utc_now
@@ -40,7 +41,7 @@ async def timeline_of(visit: Visit, record: CallRecord) -> dict[str, Any]:
     calls, storage = visit.services.calls, visit.storage
     trace, entries = calls.trace(record.call_sid), storage.calls.journal.of(record.call_sid)
     if not trace and not entries and await storage.membership.is_another(record.node):
-        raise NodeUnreachable(record.node, "The trace of the call is kept")
+        raise NodeUnreachable(record.node, refusal_text("trace_kept"))
     begun = record.created_at
     webhooks = None
     if visit.may("webhooks.read"):

@@ -10,6 +10,7 @@ from typing import Any, Final
 from aiohttp import web
 
 from api.console.page import Navigation, Pages
+from api.console.rendering import refusal_text
 from api.console.visit import HOME, Visit
 from api.routes.calls import call_request
 from api.schemas.base import validate_body
@@ -23,20 +24,12 @@ __all__ = ["pages"]
 PATH: Final = f"{HOME}/first"
 
 _PARTIES: Final = tuple(f"+919800000{number:03}" for number in (2, 1, 7, 6, 3, 4))
+_PAUSE_AND_END: Final = ({"verb": "pause", "length": 3}, {"verb": "hangup"})
 _PROMPT: Final[Mapping[str, Any]] = {
     "record": True,
     "verbs": [
         {"verb": "play", "url": "prompt:en/welcome"},
-        {"verb": "pause", "length": 3},
-        {"verb": "hangup"},
-    ],
-}
-_SAY: Final[Mapping[str, Any]] = {
-    "record": True,
-    "verbs": [
-        {"verb": "say", "text": "Hello. This call was placed from the console.", "language": "en-IN"},
-        {"verb": "pause", "length": 3},
-        {"verb": "hangup"},
+        *_PAUSE_AND_END,
     ],
 }
 _STREAM: Final = "wss://agent.example.com/stream"
@@ -55,7 +48,7 @@ async def show(visit: Visit) -> web.StreamResponse:
         try:
             call = await visit.services.calls.get_call(visit.account_sid, visit.query("call").lower())
         except (NotFound, Forbidden):
-            raise NotFound("Your account has no such call.") from None
+            raise NotFound(refusal_text("not_your_call")) from None
     values = visit.queries(*_FIELDS)
     return visit.show("first.html", **await _shown(visit, values, call))
 
@@ -73,14 +66,12 @@ async def place(visit: Visit) -> web.StreamResponse:
 
 async def _place(visit: Visit, values: Mapping[str, str]) -> CallRecord:
     if not visit.console.lifecycle.takes_calls:
-        raise ServiceUnavailable(
-            "The server is starting or shutting down; try again shortly.", retry_after_s=5
-        )
+        raise ServiceUnavailable(refusal_text("takes_no_calls"), retry_after_s=5)
     number = await _caller_id(visit)
     if number is None:
-        raise NotFound("Your account has no number that is registered for calls.")
+        raise NotFound(refusal_text("no_caller_id"))
     if values["does"] == "echo" and visit.console.settings.echo_url is None:
-        raise NotFound(visit.texts["refusals"]["no_echo"])
+        raise NotFound(refusal_text("no_echo"))
     does = _does(visit, values, await _agent(visit, values))
     body = {"from": number, "to": values["to"] or _PARTIES[0], **does}
     checked = validate_body(CreateCall, body, visit.reach)
@@ -97,7 +88,7 @@ async def _agent(visit: Visit, values: Mapping[str, str]) -> str | None:
     if values["does"] != "agent":
         return None
     if not visit.may("assistant", "assistant"):
-        raise Forbidden("Your key lacks the scope assistant, which voice agents need.")
+        raise Forbidden(refusal_text("agent_scope"))
     if values["agent"]:
         return values["agent"]
     agents = visit.storage.agents
@@ -111,7 +102,8 @@ def _does(visit: Visit, values: Mapping[str, str], agent_id: str | None) -> Mapp
     """Fields of the request for what happens in the call."""
     match values["does"]:
         case "say":
-            return _SAY
+            said = {"verb": "say", "text": visit.texts["spoken"], "language": "en-IN"}
+            return {"record": True, "verbs": [said, *_PAUSE_AND_END]}
         case "echo":
             return {"record": True, "stream_url": visit.console.settings.echo_url}
         case "agent":

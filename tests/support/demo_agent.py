@@ -20,8 +20,10 @@ def served(agent: DemoAgent) -> Iterator[DemoAgent]:
     thread.start()
     try:
         asyncio.run_coroutine_threadsafe(agent.start(), loop).result(30)
-        yield agent
-        asyncio.run_coroutine_threadsafe(agent.stop(), loop).result(30)
+        try:
+            yield agent
+        finally:
+            asyncio.run_coroutine_threadsafe(agent.stop(), loop).result(30)
     finally:
         loop.call_soon_threadsafe(loop.stop)
         thread.join()

@@ -117,7 +117,8 @@ def _lanes(trace: Iterable[TraceEntry]) -> list[dict[str, Any]]:
 
 def _entry(entry: JournalEntry, begun: datetime, with_bodies: bool) -> dict[str, Any]:
     details = {name: _plain(value) for name, value in entry.details.items() if value is not None}
-    shown = {"at_ms": _ms(begun, entry.at), "kind": entry.kind, "name": entry.name, "details": details}
+    at_ms = _ms(begun, entry.at)
+    shown: dict[str, Any] = {"at_ms": at_ms, "kind": entry.kind, "name": entry.name, "details": details}
     if entry.kind == "webhook" and with_bodies:
         shown["exchange"] = None if entry.bodies is None else _exchange(entry.bodies)
     return shown

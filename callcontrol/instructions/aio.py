@@ -32,7 +32,7 @@ from callcontrol.instructions.jambonz.aio import JambonzSessions
 from callcontrol.instructions.verbs import VerbRules, WebhookDefaults
 from callcontrol.instructions.verbs.values import is_session
 from callcontrol.models import WebhookEvent
-from callcontrol.webhooks.exchanges import note_exchange
+from callcontrol.webhooks.aio.exchanges import note_exchange
 
 _FIRST_EVENTS: Final = ("call.incoming", "call.answered")
 """Reasons of the first request of a call."""

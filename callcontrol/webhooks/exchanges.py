@@ -10,14 +10,12 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
-from callcontrol.aio.tokens import unix_s
-from callcontrol.calls.records.journal import CallJournal, HookBodies
-from callcontrol.egress.aio.http_client import NotAnswered
+from callcontrol.calls.records.journal import HookBodies
 from callcontrol.egress.requests import FormRequest, Reply, query_url
 from callcontrol.models import WebhookEvent
 from callcontrol.webhooks.attempts import MAX_BODY_BYTES, kept_body, margin_bytes, withheld_values
 
-__all__ = ["note_exchange", "without_secrets"]
+__all__ = ["bodies_of", "sent_body", "without_secrets"]
 
 _SIGNS: Final = (
     b"passw",
@@ -51,36 +49,14 @@ _PATTERNS: Final = tuple(
 )
 
 
-def note_exchange(
-    journal: CallJournal,
-    event: WebhookEvent,
-    secrets: Sequence[str],
-    outcome: Reply | NotAnswered,
-    *,
-    attempt: int,
-    took_ms: int,
-    form: FormRequest | None = None,
-) -> None:
-    """Note an attempt at a request in the journal of its call: what was sent, and what was answered."""
-    reply = outcome if isinstance(outcome, Reply) else outcome.reply
-    details: dict[str, str | int] = {"url": event.url, "method": event.method, "attempt": attempt}
-    if reply is not None:
-        details |= {"status": reply.status, "type": reply.media_type, "bytes": reply.length_bytes}
-    if isinstance(outcome, NotAnswered):
-        details |= {"problem": outcome.message}
-    details["took_ms"] = took_ms
-    bodies = _bodies(_sent(event, form), reply, secrets)
-    journal.note(event.call_sid or "", unix_s(), "webhook", event.event, details, bodies)
-
-
-def _sent(event: WebhookEvent, form: FormRequest | None) -> bytes:
+def sent_body(event: WebhookEvent, form: FormRequest | None) -> bytes:
     """The body of the request; for a GET the query that has its fields."""
     if event.method == "GET":
         return urlsplit(query_url(event) if form is None else form.url).query.encode()
     return event.body if form is None else form.body
 
 
-def _bodies(request: bytes, reply: Reply | None, secrets: Sequence[str]) -> HookBodies:
+def bodies_of(request: bytes, reply: Reply | None, secrets: Sequence[str]) -> HookBodies:
     """
     Return what is kept of a request and its answer.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -43,7 +44,7 @@ def assert_text(page: Page, *texts: str) -> None:
 def test_a_message_and_its_parts(
     browsing: Browsing, server: ServerProcess, customer: Customer, key: str
 ) -> None:
-    text = {"to": PERSON, "type": "text", "text": ALL}
+    text: dict[str, Any] = {"to": PERSON, "type": "text", "text": ALL}
     list_of = {"body": ALL[:200], "header": IMAGE, "footer": SCRIPT, "buttons": [{"id": "y", "title": "<b>"}]}
     sent = [text, {"to": PERSON, "type": "list", "interactive": list_of}]
     ids = [made(server, key, "/api/v1/messages", body)["messageId"] for body in sent]

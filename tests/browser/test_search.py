@@ -15,7 +15,7 @@ from tests.support.server_process import ServerProcess
 
 
 def move(server: ServerProcess, call_sid: str, at: datetime) -> None:
-    """Let a call have begun at another time."""
+    """Move the beginning of a call to another time."""
     with sqlite3.connect(server.data_dir / "trunkline.db") as database:
         micros = int(at.timestamp() * 1_000_000)
         database.execute("UPDATE calls SET created_at = ? WHERE call_sid = ?", (micros, call_sid))

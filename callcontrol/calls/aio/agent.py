@@ -45,7 +45,7 @@ from media.types import MarkReached, PlayoutLevel, PlayoutOverflow
 log = logging.getLogger(__name__)
 
 _MAX_MARK_CHARS: Final = 64
-"""What the journal has of the name of a mark; agents may give it more."""
+"""Characters of the name of a mark in the journal; agents may give it more."""
 
 
 class AgentPerformer(EffectPerformer):

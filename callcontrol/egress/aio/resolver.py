@@ -58,7 +58,7 @@ class DestinationGuard:
         self._lookups: dict[tuple[str, int], asyncio.Future[Sequence[SocketAddress]]] = {}
 
     def permit(self, url: str) -> None:
-        """Let streams reach an agent of this process at a ws: URL on loopback, and nothing else there."""
+        """Permit streams to an agent of this process at a ws: URL on loopback, and to nothing else there."""
         parts = urlsplit(url)
         assert parts.scheme == "ws" and parts.hostname and parts.port
         self._own[url] = (parts.hostname, parts.port)

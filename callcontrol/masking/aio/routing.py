@@ -28,7 +28,7 @@ from callcontrol.masking.routing import (
 from callcontrol.masking.settings import MaskingSettings
 from callcontrol.masking.steps.route_by_caller import CallerRouted, RouteCaller
 from callcontrol.models import CallRecord, WebhookEvent
-from callcontrol.webhooks.exchanges import note_exchange
+from callcontrol.webhooks.aio.exchanges import note_exchange
 
 log: Final = logging.getLogger(__name__)
 

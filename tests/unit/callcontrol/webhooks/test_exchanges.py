@@ -1,4 +1,4 @@
-"""What the journal of a call keeps of its requests for instructions and their answers."""
+"""Requests for instructions and their answers, as the journal of a call keeps them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from callcontrol.calls.records.journal import MAX_BODIES_CHARS, CallJournal, Hoo
 from callcontrol.egress.aio.http_client import NotAnswered
 from callcontrol.egress.requests import FormRequest, Reply
 from callcontrol.models import WebhookEvent
+from callcontrol.webhooks.aio.exchanges import note_exchange
 from callcontrol.webhooks.attempts import MAX_BODY_BYTES
-from callcontrol.webhooks.exchanges import note_exchange, without_secrets
+from callcontrol.webhooks.exchanges import without_secrets
 from tests.support.domain import NOW
 
 EVENT = WebhookEvent(

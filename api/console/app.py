@@ -22,7 +22,7 @@ from aiohttp import web
 
 from api.console.feed import Feed
 from api.console.page import Group, Navigation, Page, Pages, all_pages
-from api.console.rendering import HEADERS, render, static_response
+from api.console.rendering import HEADERS, refusal_text, render, static_response
 from api.console.visit import HOME, Visit
 from api.http.body import FORM, parse_form, read_body
 from api.http.errors import ApiError, to_api_error, unexpected
@@ -70,6 +70,7 @@ class ConsoleSettings:
         scrape: Reads the metrics of the server in the format of Prometheus.
         banned: Returns the banned SIP sources, each with the seconds left.
         lines: Log lines of recent calls.
+        echo_url: Stream URL of the echo agent in this process; None without the sandbox.
     """
 
     public_url: str
@@ -80,6 +81,7 @@ class ConsoleSettings:
     scrape: Callable[[], Awaitable[bytes]] | None = None
     banned: Callable[[], Mapping[str, float]] = dict
     lines: CallLines | None = None
+    echo_url: str | None = None
 
 
 class Console:
@@ -182,7 +184,7 @@ class Console:
     async def _answer(self, visit: Visit) -> web.StreamResponse:
         request, page = visit.request, visit.page
         if page.method == "POST":
-            check_origin(request, "This form was not sent by a page of the console.")
+            check_origin(request, refusal_text("foreign_form"))
         visit.token = request.cookies.get(COOKIE, "")
         if not page.public:
             visit.session = await signed_in_by(self.services.storage, visit.token)
@@ -193,7 +195,7 @@ class Console:
             visit.form = {name: value for name, value in fields.items() if isinstance(value, str)}
             wanted = visit.session_csrf if page.of_session else visit.csrf
             if not page.public and visit.form.get("csrf") != wanted:
-                raise Forbidden("This form is not of your session any more; load the page again.")
+                raise Forbidden(refusal_text("old_form"))
         # Before it is done, so that nothing is done unrecorded.
         recorded = await self._record(visit)
         try:
@@ -230,18 +232,18 @@ class Console:
         if visit.operator is not None:
             _admit_operator(visit)
         elif page.of.only == "operators":
-            raise Forbidden("This page is for operators, who sign in by a link of `trunkline console link`.")
+            raise Forbidden(refusal_text("for_operators"))
         if page.service is not None and not opens(principal.service, page.service):
-            raise Forbidden(f"Your key is for the service {principal.service}, and this page is not of it.")
+            raise Forbidden(refusal_text("other_service", service=principal.service))
         if page.scope is not None and page.scope not in principal.scopes:
-            raise Forbidden(f"Your key lacks the scope {page.scope}, which this page needs.")
+            raise Forbidden(refusal_text("page_scope", scope=page.scope))
 
     def _count(self, request: web.Request, policy: str, name: str, limit: int) -> None:
         if self.settings.is_trusted(request.remote):
             return
         found = self._limiter.take([Allowance(policy, name, limit)])
         if not found.allowed:
-            message = f"That was too often; try again in {found.reset_in_s} s."
+            message = refusal_text("too_often", seconds=found.reset_in_s)
             raise RateLimited(message, retry_after_s=found.reset_in_s)
 
     def _ask_to_sign_in(self, visit: Visit, error: Unauthorized) -> web.StreamResponse:
@@ -283,10 +285,10 @@ def _admit_operator(visit: Visit) -> None:
     """
     page = visit.page
     if page.of.only == "keys":
-        raise Forbidden("This page is about an API key, and an operator has none; sign in with the key.")
+        raise Forbidden(refusal_text("of_a_key"))
     changes = page.method == "POST" and page.scope is not None
     if visit.every_account and (changes or not page.of.every_account):
-        raise Forbidden("You look at all accounts, and this is about one of them: choose it first.")
+        raise Forbidden(refusal_text("choose_account"))
 
 
 async def _home(visit: Visit) -> web.StreamResponse:
@@ -298,13 +300,13 @@ async def _home(visit: Visit) -> web.StreamResponse:
     for _, entries in visit.navigation:
         for entry in entries:
             visit.go(cast(Navigation, entry.nav).path)
-    raise Forbidden("Your key has no scope that any page needs; create one with scopes of the API.")
+    raise Forbidden(refusal_text("no_page_for_key"))
 
 
 async def _missing(visit: Visit) -> web.StreamResponse:
     if not visit.request.match_info.get("tail"):
         visit.go(HOME)
-    raise NotFound("There is no page at this address.")
+    raise NotFound(refusal_text("no_page"))
 
 
 def _navigation(modules: Sequence[Pages]) -> Sequence[tuple[str, Sequence[Pages]]]:

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from api.console.elsewhere import Elsewhere
 from api.console.levels import CallLevels, Levels
+from api.console.rendering import refusal_text
 from callcontrol.aio.page_events import PageEvents
 from callcontrol.aio.tasks import ended
 from callcontrol.aio.tokens import new_id
@@ -146,7 +147,7 @@ class Feed:
             ServiceUnavailable: Too many pages are open, or the server is stopping.
         """
         if self._closed or self.pages >= MAX_PAGES:
-            raise ServiceUnavailable("No further page can be kept up to date; try again.", retry_after_s=5)
+            raise ServiceUnavailable(refusal_text("too_many_pages"), retry_after_s=5)
         channel = self._channels.get(account_sid)
         if channel is None:
             elsewhere = Elsewhere(self._services, account_sid)

@@ -19,6 +19,7 @@ from aiohttp import web
 from pydantic import BaseModel
 from pydantic_core import to_json
 
+from api.console.rendering import refusal_text
 from api.console.visit import Visit
 from api.http.endpoint import Context, Endpoint, Handover, Reply
 from api.http.middleware import current_request
@@ -37,7 +38,7 @@ from callcontrol.errors import (
 if TYPE_CHECKING:
     from api.mcp.gateway import McpGateway
 
-__all__ = ["Listed", "ask", "ask_list", "change", "may_ask", "refused"]
+__all__ = ["Listed", "ask", "ask_list", "change", "may_ask", "refused", "typed"]
 
 PER_PAGE: Final = 50
 
@@ -94,9 +95,8 @@ async def ask(
     Raises:
         DomainError: As the API refuses it.
     """
-    return (await _answer(visit, operation, path, query, {**_typed(operation, form or {}), **(body or {})}))[
-        0
-    ]
+    given = {**typed(_endpoints()[operation].body, form or {}), **(body or {})}
+    return (await _answer(visit, operation, path, query, given))[0]
 
 
 async def ask_list(
@@ -114,7 +114,7 @@ async def ask_list(
     """
     if not may_ask(visit, operation):
         scope = _endpoints()[operation].scope
-        return Listed([], refusal=f"Your key lacks the scope {scope}.")
+        return Listed([], refusal=refusal_text("list_scope", scope=scope))
     names = field_names(cast("type[RequestModel]", _endpoints()[operation].query))
     number = visit.query("page")
     paged: dict[str, str] = {name: str(PER_PAGE) for name in _SIZES if name in names}
@@ -178,14 +178,14 @@ async def _answer(
 ) -> tuple[Any, Mapping[str, Any]]:
     endpoint = _endpoints()[operation]
     if not opens(visit.principal.service, endpoint.service):
-        raise Forbidden(f"Your key is for the service {visit.principal.service}, and this needs another.")
+        raise Forbidden(refusal_text("other_service", service=visit.principal.service))
     if not visit.may(endpoint.scope, endpoint.service):
-        raise Forbidden(f"Your key lacks the scope {endpoint.scope}, which this needs.")
+        raise Forbidden(refusal_text("scope", scope=endpoint.scope))
     if endpoint.places_calls and not visit.console.lifecycle.takes_calls:
-        raise ServiceUnavailable("The server is starting or shutting down and takes no new calls.")
+        raise ServiceUnavailable(refusal_text("takes_no_calls"))
     identifiers = dict(path or {})
     if not all(_IDENTIFIER.fullmatch(value) for value in identifiers.values()):
-        raise NotFound("There is nothing with this identifier.")
+        raise NotFound(refusal_text("no_such_thing"))
     given = [(name, value) for name, value in (query or {}).items() if value]
     context = Context(
         services=visit.services,
@@ -201,7 +201,7 @@ async def _answer(
     reply = await endpoint.handler(context)
     assert not isinstance(reply, Handover), f"{operation} speaks a protocol of its own"
     if not isinstance(reply, Reply):
-        raise NotFound("This is a file.")
+        raise NotFound(refusal_text("file"))
     return _shown(json.loads(to_json(reply.data))), reply.meta
 
 
@@ -221,9 +221,8 @@ def _snake(name: str) -> str:
     return _CAMEL.sub(lambda found: f"_{found[0].lower()}", name)
 
 
-def _typed(operation: str, form: Mapping[str, str]) -> dict[str, Any]:
+def typed(model: type[RequestModel], form: Mapping[str, str]) -> dict[str, Any]:
     """Fields of a form in the types of the body; what has another form stays text, and is refused."""
-    model = _endpoints()[operation].body
     found: dict[str, Any] = {}
     for name, declared in model.model_fields.items():
         text = form.get(declared.alias or name, form.get(name, "")).strip()

@@ -21,7 +21,7 @@ from markupsafe import Markup
 
 from callcontrol.clock import timestamp
 
-__all__ = ["HEADERS", "POLICY", "STATIC", "render", "static_response", "texts_of"]
+__all__ = ["HEADERS", "POLICY", "STATIC", "refusal_text", "render", "static_response", "texts_of"]
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -90,6 +90,13 @@ def texts_of(name: str) -> Mapping[str, Any]:
     """Texts of a module of pages, from ``texts/NAME.toml``."""
     path = resources.files("api.console").joinpath("texts", f"{name}.toml")
     return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def refusal_text(name: str, **values: object) -> str:
+    """Sentence of a refusal, from ``texts/refusals.toml``, with its values filled in."""
+    text = texts_of("refusals")[name]
+    assert isinstance(text, str)
+    return text.format(**values)
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:

@@ -13,12 +13,13 @@ from datetime import datetime
 from typing import Any, Final
 
 from api.console.feed import call_summary, legs_of
+from api.console.rendering import refusal_text
 from api.console.visit import HOME, Visit
 from api.routes.ladder import label_of
 from callcontrol.aio.tokens import utc_now
 from callcontrol.calls.aio.sip_trace import TraceEntry
 from callcontrol.calls.records.call_json import call_object
-from callcontrol.calls.records.journal import JournalEntry
+from callcontrol.calls.records.journal import HookBodies, JournalEntry
 from callcontrol.clock import timestamp
 from callcontrol.errors import NodeUnreachable
 from callcontrol.models import Attempt, CallRecord, Delivery, TranscriptSegment
@@ -40,7 +41,7 @@ async def timeline_of(visit: Visit, record: CallRecord) -> dict[str, Any]:
     calls, storage = visit.services.calls, visit.storage
     trace, entries = calls.trace(record.call_sid), storage.calls.journal.of(record.call_sid)
     if not trace and not entries and await storage.membership.is_another(record.node):
-        raise NodeUnreachable(record.node, "The trace of the call is kept")
+        raise NodeUnreachable(record.node, refusal_text("trace_kept"))
     begun = record.created_at
     webhooks = None
     if visit.may("webhooks.read"):
@@ -55,7 +56,7 @@ async def timeline_of(visit: Visit, record: CallRecord) -> dict[str, Any]:
         "answer_ms": None if record.answered_at is None else _ms(begun, record.answered_at),
         "sip": _messages(trace, begun),
         "lanes": _lanes(trace),
-        "journal": [_entry(entry, begun) for entry in entries],
+        "journal": [_entry(entry, begun, visit.may("webhooks.read")) for entry in entries],
         "dropped": storage.calls.journal.dropped(record.call_sid),
         "quality": _histories(visit, record),
         "levels": _levels(storage.calls.journal.levels_of(record.call_sid), begun),
@@ -114,9 +115,22 @@ def _lanes(trace: Iterable[TraceEntry]) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def _entry(entry: JournalEntry, begun: datetime) -> dict[str, Any]:
+def _entry(entry: JournalEntry, begun: datetime, with_bodies: bool) -> dict[str, Any]:
     details = {name: _plain(value) for name, value in entry.details.items() if value is not None}
-    return {"at_ms": _ms(begun, entry.at), "kind": entry.kind, "name": entry.name, "details": details}
+    at_ms = _ms(begun, entry.at)
+    shown: dict[str, Any] = {"at_ms": at_ms, "kind": entry.kind, "name": entry.name, "details": details}
+    if entry.kind == "webhook" and with_bodies:
+        shown["exchange"] = None if entry.bodies is None else _exchange(entry.bodies)
+    return shown
+
+
+def _exchange(bodies: HookBodies) -> dict[str, Any]:
+    return {
+        "request": bodies.request,
+        "body": bodies.answer,
+        "body_bytes": bodies.answer_bytes,
+        "is_whole": bodies.is_whole,
+    }
 
 
 def _plain(value: Any) -> Any:

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 from aiohttp import web
 
 from api.console.page import Page, Pages
-from api.console.rendering import HEADERS, STATIC, render, texts_of
+from api.console.rendering import HEADERS, STATIC, refusal_text, render, texts_of
 from api.http.body import UNSTORABLE
 from api.http.session import SignedIn
 from api.schemas.base import Reach
@@ -87,7 +87,7 @@ class Visit:
             Unauthorized: Nobody is signed in; only on a public page.
         """
         if self.session is None:
-            raise Unauthorized("You are not signed in.")
+            raise Unauthorized(refusal_text("not_signed_in"))
         return self.session.principal
 
     @property
@@ -144,7 +144,7 @@ class Visit:
         runner = self.services.calls.active(call_sid)
         record = await self.storage.calls.find(call_sid) if runner is None else runner.record
         if record is None:
-            raise NotFound("There is no such call.")
+            raise NotFound(refusal_text("no_such_call"))
         self.entered = record.account_sid
         return record
 
@@ -161,7 +161,7 @@ class Visit:
         """
         value = self.path(name)
         if UUID.fullmatch(value) is None:
-            raise NotFound("There is nothing with this identifier.")
+            raise NotFound(refusal_text("no_such_thing"))
         return value.lower()
 
     def query(self, name: str) -> str:

@@ -53,6 +53,7 @@ from callcontrol.nodes.aio import place_of
 from callcontrol.recordings.objects import ObjectStore, StoreFailed, StoreRefused
 from callcontrol.webrtc.ice_servers import IceServers
 from fixtures.carrier import PROMPTS_DIRECTORY, SandboxCarrier
+from fixtures.echo_agent import EchoAgent
 from fixtures.inventory import SandboxInventory
 from fixtures.messaging_network import SandboxMessagingNetwork
 from fixtures.template_review import SandboxReview
@@ -105,6 +106,7 @@ class Server:
         console: The console, unless the settings switch it off.
         demo: The demo account, when there is one.
         sandbox: The sandbox carrier, when it runs.
+        echo: The echo agent of the sandbox, when the settings have the sandbox.
         fenced: Set when another node has taken over the calls of this one, which has to end at once.
     """
 
@@ -116,6 +118,7 @@ class Server:
         self.metrics = Metrics()
         self.demo: DemoAccount | None = None
         self.sandbox: SandboxCarrier | None = None
+        self.echo: EchoAgent | None = None
         self._speech: ServerSynthesizer | None = None
         self._recognizer: Recognizer | None = None
         self.mcp: McpGateway
@@ -251,6 +254,10 @@ class Server:
         if not settings.sandbox_carrier:
             await prepare_sandbox(self.storage, None, is_shared=is_shared)
             return
+        self.echo = EchoAgent()
+        await self.echo.start()
+        self._parts.push_async_callback(self.echo.stop)
+        self.storage.destinations.permit(self.echo.url)
         (listen,) = settings.sandbox_listen
         sandbox = SandboxCarrier(
             Listen(listen.transport, listen.host, listen.port, None),
@@ -405,6 +412,7 @@ class Server:
                     scrape=self.metrics.scrape,
                     banned=lambda: self.control.guard.banned,
                     lines=lines,
+                    echo_url=self.echo.url if self.echo is not None else None,
                 ),
             )
             console.attach(app)

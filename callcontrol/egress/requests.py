@@ -33,6 +33,26 @@ class FormRequest:
     headers: Mapping[str, str] = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """
+    Answer of a customer's server, or the beginning of one that is no success.
+
+    Attributes:
+        media_type: Without parameters, in lower case.
+        length_bytes: Bytes of the body that were read.
+        is_whole: True if it was read to its end.
+        sent: Header fields of the request, with its signatures.
+    """
+
+    media_type: str
+    body: bytes = b""
+    status: int = 200
+    length_bytes: int = 0
+    is_whole: bool = True
+    sent: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
 def is_success(status: int) -> bool:
     """Return True if the status means that the event was accepted; a redirect does not."""
     return 200 <= status <= 299

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Final
 
-from callcontrol.aio.tokens import new_id, unix_s, utc_now
+from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.calls.aio.context import ActiveCall
 from callcontrol.calls.effects.instructions import AskWebhook, StopAsking
 from callcontrol.calls.events import Event
@@ -14,7 +14,7 @@ from callcontrol.calls.plan import Step
 from callcontrol.calls.records.call_form import form_fields
 from callcontrol.calls.records.call_info import info_body, request_info
 from callcontrol.egress.aio.http_client import CustomerHttpClient, NotAnswered
-from callcontrol.egress.requests import FormRequest, form_request
+from callcontrol.egress.requests import FormRequest, Reply, form_request
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import DomainError
 from callcontrol.ids import CallSid
@@ -32,6 +32,7 @@ from callcontrol.instructions.jambonz.aio import JambonzSessions
 from callcontrol.instructions.verbs import VerbRules, WebhookDefaults
 from callcontrol.instructions.verbs.values import is_session
 from callcontrol.models import WebhookEvent
+from callcontrol.webhooks.aio.exchanges import note_exchange
 
 _FIRST_EVENTS: Final = ("call.incoming", "call.answered")
 """Reasons of the first request of a call."""
@@ -103,20 +104,21 @@ class InstructionClient:
         secrets = self._secrets_of(call.account.account_sid)
         loop = asyncio.get_running_loop()
         for attempt in range(1, ATTEMPTS + 1):
-            began = loop.time()
+            form, began = _form(call, effect), loop.time()
+            outcome: Reply | NotAnswered
             try:
                 if is_session(effect.url):
-                    media_type, body = JSON, await self._sessions.ask(call, effect, event, secrets)
+                    verbs = await self._sessions.ask(call, effect, event, secrets)
+                    outcome = Reply(JSON, verbs, length_bytes=len(verbs))
                 else:
-                    media_type, body = await self._client.ask(event, secrets, _form(call, effect))
+                    outcome = await self._client.ask(event, secrets, form)
             except NotAnswered as failure:
-                problem = failure
-                took_ms = round((loop.time() - began) * 1000)
-                _note(call, effect, attempt, failure.http_status, problem=failure.message, took_ms=took_ms)
-            else:
-                took_ms = round((loop.time() - began) * 1000)
-                _note(call, effect, attempt, 200, took_ms=took_ms, type=media_type, bytes=len(body))
-                return self._read(call, effect, media_type, body, attempt)
+                outcome = problem = failure
+            took_ms = round((loop.time() - began) * 1000)
+            journal = call.context.services.calls.journal
+            note_exchange(journal, event, secrets, outcome, attempt=attempt, took_ms=took_ms, form=form)
+            if isinstance(outcome, Reply):
+                return self._read(call, effect, outcome.media_type, outcome.body, attempt)
             if attempt < ATTEMPTS:
                 await asyncio.sleep(RETRY_AFTER_S)
         return InstructionsFailed(
@@ -156,15 +158,6 @@ def _body(call: ActiveCall, effect: AskWebhook, event_id: str, at: datetime) -> 
     name = call.caller.name if call.caller is not None else None
     is_new = effect.event in _FIRST_EVENTS
     return info_body(request_info(call.record, effect.facts, caller_name=name, is_new=is_new))
-
-
-def _note(
-    call: ActiveCall, effect: AskWebhook, attempt: int, status: int | None, **outcome: str | int
-) -> None:
-    """Note an attempt without its answer: the steps that follow tell it, and it has texts to speak."""
-    details = {"url": effect.url, "attempt": attempt, "status": status, **outcome}
-    journal = call.context.services.calls.journal
-    journal.note(call.record.call_sid, unix_s(), "step", "instructions", details)
 
 
 def _form(call: ActiveCall, effect: AskWebhook) -> FormRequest | None:

@@ -95,6 +95,15 @@ _TARGET_FIELDS: Final = {
 _PARTY: Final = {"forward": "forward_to", "browser": "identity", "voice_agent": "agent_id"}
 """Field that names who gets the calls, of targets with several such parties."""
 
+TARGETS: Final = tuple(_TARGET_FIELDS)
+"""Targets that a number may be bound to."""
+
+
+def fields_of(target: str) -> frozenset[str]:
+    """Fields that a binding to a target may have, by their names in a request."""
+    return frozenset(_REQUEST_NAMES.get(name, name) for name in _TARGET_FIELDS[target]) - {"target"}
+
+
 PROMPT_LANGUAGES: Final = ("en", "hi", "bn", "gu", "kn", "ml", "mr", "pa", "ta", "te")
 """Languages of the platform's own prompts."""
 

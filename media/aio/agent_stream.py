@@ -36,6 +36,7 @@ from media.streams import (
     AgentHold,
     AgentInterrupted,
     AgentMark,
+    AgentMarkReached,
     AgentMute,
     AgentPause,
     AgentPlay,
@@ -92,12 +93,10 @@ class AgentStream:
         self._frame_bytes = frame_bytes(setup.encoding, setup.sample_rate)
         self._socket: AgentSocket | None = None
         self._tap: AgentTap | None = None
-        self._announced = False
-        self._closed = False
+        self._announced = self._closed = False
         self._marks = PendingMarks()
         self._early = EarlyPlayout(self._frame_bytes * _MAX_EARLY_MS // FRAME_MS)
-        self._early_full = False
-        self._paused = False
+        self._early_full = self._paused = False
         self._unannounced: list[Callable[[], bytes | None]] = []
         # Events are held until connect() has returned the stream.
         self._held_events: list[AgentEvent] | None = []
@@ -450,9 +449,7 @@ class AgentStream:
             case AgentReply(frames=frames):
                 model.send(frames)
             case AgentInterrupted():
-                unplayed_ms = self._early.queued_bytes * FRAME_MS // self._frame_bytes
-                if self._tap is not None:
-                    unplayed_ms = self._tap.queued_ms
+                unplayed_ms = self._queued_ms()
                 self._clear()
                 model.interrupt(unplayed_ms)
             case AgentReady():
@@ -480,13 +477,16 @@ class AgentStream:
             self._error("too_many_marks", "Too many marks are pending; wait for some of them", "mark")
             return
         self._marks.add(name)
+        self._emit(AgentMark(name))
         if self._tap is not None:
             self._tap.mark(name)
         else:
             self._early.mark(AgentMark(name))
 
     def _notify_mark(self, name: str, *, cleared: bool) -> None:
-        self._send(lambda: self._dialect.mark(name, cleared=cleared))
+        if not self._closed:
+            self._send(lambda: self._dialect.mark(name, cleared=cleared))
+            self._emit(AgentMarkReached(name, cleared))
 
     def _pause(self, active: bool) -> None:
         self._paused = active

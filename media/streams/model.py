@@ -287,6 +287,14 @@ class AgentBatch:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentMarkReached:
+    """The agent was told that the audio before its mark was played, or cleared."""
+
+    name: str
+    cleared: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class AgentClosed:
     """
     The socket closed without a stop of ours.
@@ -328,7 +336,7 @@ AgentCommand = (
     | AgentFailed
     | AgentBatch
 )
-AgentEvent = AgentCommand | AgentClosed
+AgentEvent = AgentCommand | AgentMarkReached | AgentClosed
 
 
 def closed_by_agent(code: int, reason: str = "") -> AgentClosed:

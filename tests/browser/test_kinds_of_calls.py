@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Thread
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -17,6 +15,7 @@ from tests.acceptance.stage import Customer
 from tests.browser.test_calls import ECHO, SPEECH, TALKING, place, rows, until
 from tests.browser.test_webhook_answers import forgetful_receiver
 from tests.support.browser import Browsing, picture, violations
+from tests.support.demo_agent import served
 from tests.support.ports import free_port
 from tests.support.server_process import ServerProcess, wait_until
 
@@ -38,22 +37,6 @@ def told(page: Page, *texts: str) -> None:
     """Each text is in a line of the ladder."""
     listed = " ".join(rows(page))
     assert [text for text in texts if text not in listed] == [], listed
-
-
-@contextmanager
-def agent() -> Iterator[str]:
-    """A voice agent on a loop of its own; its URL."""
-    loop, echo = asyncio.new_event_loop(), DemoAgent(tone(900.0, 500), echo=True)
-    thread = Thread(target=loop.run_forever)
-    thread.start()
-    try:
-        asyncio.run_coroutine_threadsafe(echo.start(), loop).result(30)
-        yield echo.url
-        asyncio.run_coroutine_threadsafe(echo.stop(), loop).result(30)
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
 
 
 def test_a_bridged_call_shows_both_legs(
@@ -112,14 +95,15 @@ def test_a_masked_call_shows_its_parties_legs(
 def test_a_streamed_call_shows_its_stream(
     browsing: Browsing, server: ServerProcess, customer: Customer, key: str
 ) -> None:
-    with agent() as url:
-        call_sid = place(customer, ECHO, stream_url=url)
+    with served(DemoAgent(tone(900.0, 500), echo=True)) as agent:
+        call_sid = place(customer, ECHO, stream_url=agent.url)
         until(customer, call_sid, "in-progress")
         with opened(browsing, server, key, call_sid) as page:
             expect(page.locator("#ladder")).to_contain_text("stream")
             page.get_by_role("button", name="Hang up").click()
             expect(page.locator("#ladder")).to_contain_text("BYE")
-            told(page, "INVITE", "call.answered", "stream", "Charge")
+            # The agent marks the end of its greeting.
+            told(page, "INVITE", "call.answered", "stream", "agent.mark", "mark.played", "Charge")
             picture(page, "streamed-call")
         until(customer, call_sid, "completed")
 

@@ -105,12 +105,30 @@ def test_a_number_is_bound_and_called_from_the_sandbox(
     browsing: Browsing, server: ServerProcess, customer: Customer, key: str
 ) -> None:
     _, number_id = customer.lease()
-    with browsing.person(errors=["400"]) as page:
+    with browsing.person(errors=["400", "409"]) as page:
         browsing.sign_in(page, server.url, key)
         page.goto(f"{server.url}/console/numbers/{number_id}")
         send(page, "Bind", Target="Media stream (your agent's socket)", Stream_URL="http://wrong")
         expect(page.locator("#bind-stream_url-hint.wrong")).to_contain_text("ws")
-        send(page, "Bind", Target="Missed call", Stream_URL="")
+        send(page, "Bind", Target="Missed call")
+        expect(page.get_by_role("status")).to_contain_text("The number is bound")
+        # The form has the fields of what is chosen, and what was typed for another target is not sent.
+        bind = page.locator("form", has=page.get_by_role("heading", name="Bind", exact=True))
+        expect(bind.get_by_label("Name of the telephone")).to_be_hidden()
+        send(page, "Bind", Target="Media stream (your agent's socket)", Stream_URL="wss://agent.example/")
+        expect(page.get_by_role("alert")).to_contain_text("bound elsewhere")
+        send(page, "Bind", Target="Speech model of a vendor", Vendor="openai", Model="gpt realtime")
+        expect(page.locator("#bind-model_model-hint.wrong")).to_contain_text("must be a name")
+        expect(page.locator("#bind-model_api_key-hint.wrong")).to_contain_text("unless key names")
+        assert violations(page) == []
+        browser = "Browser (a telephone in web pages)"
+        send(page, "Bind", Target=browser, Name_of_the_telephone="1st", Take_over_from_another_target="yes")
+        expect(page.locator("#bind-identity-hint.wrong")).to_contain_text("the first a letter")
+        expect(bind.get_by_label("Stream URL")).to_be_hidden()
+        send(page, "Bind", Target=browser, Name_of_the_telephone="desk", Take_over_from_another_target="yes")
+        expect(page.get_by_role("status")).to_contain_text("The number is bound")
+        expect(page.locator("main")).to_contain_text("browser")
+        send(page, "Bind", Target="Missed call", Take_over_from_another_target="yes")
         expect(page.get_by_role("status")).to_contain_text("The number is bound")
         send(page, "Call me from the sandbox", The_caller="listens", Hangs_up_after_seconds="2")
         page.wait_for_url(re.compile("/console/calls/[0-9a-f-]{36}$"))

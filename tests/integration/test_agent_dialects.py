@@ -20,6 +20,8 @@ from media.streams import (
     AgentEvent,
     AgentHangup,
     AgentHold,
+    AgentMark,
+    AgentMarkReached,
     Encoding,
     StreamSetup,
     frame_bytes,
@@ -244,11 +246,16 @@ async def talk(request: pytest.FixtureRequest, carrier: None, echoes: Echoes) ->
 
     echoes.agents["talk"] = Told(dialect)
     events: asyncio.Queue[AgentEvent] = asyncio.Queue()
+
+    def keep(event: AgentEvent) -> None:
+        if not isinstance(event, AgentMark | AgentMarkReached):
+            events.put_nowait(event)
+
     encoding, rate = DIALECTS[dialect].formats[0]
     stream = await AgentStream.connect(
         setup(echoes.port, "talk", dialect, encoding, rate),
         resolve=to_loopback,
-        on_event=events.put_nowait,
+        on_event=keep,
         carrier=Carrier.stream,
     )
     tap = FakeTap(stream.mark_reached)

@@ -18,6 +18,8 @@ from media.streams import (
     AgentEvent,
     AgentHangup,
     AgentHold,
+    AgentMark,
+    AgentMarkReached,
     AgentTransfer,
     StreamConnectError,
     StreamSetup,
@@ -34,13 +36,17 @@ async def leaks(carrier: None) -> AsyncIterator[None]:
 
 
 class Events:
-    """Events of a stream, to be waited for."""
+    """Events of a stream, to be waited for; its marks are beside them."""
 
     def __init__(self) -> None:
         self.seen: list[AgentEvent] = []
+        self.marks: list[AgentEvent] = []
         self._queue: asyncio.Queue[AgentEvent] = asyncio.Queue()
 
     def __call__(self, event: AgentEvent) -> None:
+        if isinstance(event, AgentMark | AgentMarkReached):
+            self.marks.append(event)
+            return
         self.seen.append(event)
         self._queue.put_nowait(event)
 
@@ -127,6 +133,11 @@ async def test_a_whole_conversation() -> None:
         assert await events.next() == AgentHangup(False, "done", ends_call=True)
         await stream.stop("stopped", "stream_hangup")
 
+    # Each mark is told, and then what became of it.
+    played, cleared = AgentMarkReached("greeting"), AgentMarkReached("answer", cleared=True)
+    assert events.marks == [AgentMark("greeting"), played, AgentMark("answer"), cleared]
+    stream.mark_reached("late")
+    assert len(events.marks) == 4, "nothing is told after the end"
     assert [frame["event"] for frame in bot.received[:4]] == ["connected", "start", "media", "media"]
     numbered = [int(frame["sequence_number"]) for frame in bot.received[1:]]
     assert numbered == list(range(1, len(numbered) + 1))

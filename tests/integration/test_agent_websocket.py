@@ -12,7 +12,7 @@ import pytest
 
 from media.aio.agent_settings import AgentStreamSettings
 from media.aio.agent_stream import AgentStream
-from media.streams import AgentClosed, AgentEvent, AgentHold, StreamSetup
+from media.streams import AgentClosed, AgentEvent, AgentHold, AgentMarkReached, StreamSetup
 from tests.support.agent_bot import FakeTap, no_leaks, raw_server, to_loopback
 from tests.support.agent_paths import Carrier, agent_url
 from tests.support.raw_agent import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, RawAgent, frame
@@ -37,8 +37,11 @@ class Scene:
         self.tap = FakeTap()
 
     async def next(self) -> AgentEvent:
+        """The next event that is no mark."""
         async with asyncio.timeout(40):
-            return await self.events.get()
+            while isinstance(event := await self.events.get(), AgentMarkReached):
+                pass
+            return event
 
 
 @asynccontextmanager

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from callcontrol.calls.records.journal import MAX_MARKS
 from callcontrol.models import CallStatus
 from media.audio import tone
 from sip import Answered, Cancelled, Ended, Failed, Progress
@@ -97,6 +98,36 @@ async def test_an_inbound_call_is_streamed_both_ways(world: World) -> None:
         "stream.stopped",
         "call.completed",
     ]
+
+
+async def test_marks_of_the_agent_are_in_the_journal_within_bounds(world: World) -> None:
+    async def count(bot: Bot) -> None:
+        await bot.send(event="media", media={"payload": base64.b64encode(tone(600.0, 100)).decode()})
+        await bot.send(event="mark", mark={"name": "greeting"})
+        await bot.until("mark")
+        await bot.send(event="media", media={"payload": base64.b64encode(tone(600.0, 5000)).decode()})
+        await bot.send(event="mark", mark={"name": "n" * 256})
+        await bot.send(event="clear")
+        await bot.until("mark")
+        for number in range(100):
+            await bot.send(event="mark", mark={"name": f"piece {number}"})
+        await bot.send(event="hangup", hangup={"drain": True})
+        await bot.until_closed()
+
+    async with Bot(count).running() as bot:
+        world.stream(bot.url)
+        a = world.phone.call(OWN_NUMBER, world.port)
+        await a.wait(Ended)
+        record = await world.ended()
+    journal = world.records.journal
+    entries = journal.of(record.call_sid)
+    marks = [(entry.name, entry.details) for entry in entries if entry.kind == "mark"]
+    assert marks[:2] == [("agent.mark", {"name": "greeting"}), ("mark.played", {"name": "greeting"})]
+    assert [name for name, _ in marks[2:5]] == ["agent.mark", "agent.clear", "mark.cleared"]
+    assert marks[2][1] == {"name": "n" * 64}
+    # Many marks leave room for the rest of the call.
+    assert len(marks) == MAX_MARKS and journal.dropped(record.call_sid) > 0
+    assert entries[-1].kind != "mark"
 
 
 async def test_sixteen_kilohertz(world: World) -> None:

@@ -89,6 +89,36 @@ def parameters(bot: Bot) -> dict[str, str]:
     return found
 
 
+async def test_each_request_is_in_the_journal_with_its_answer_and_without_secrets(shop: Shop) -> None:
+    seen = list[str]()
+
+    def answer(got: Received) -> web.Response:
+        seen.append(got.headers["webhook-signature"].removeprefix("v1,"))
+        if len(seen) == 1:
+            return web.Response(status=503, text=f"<b>down</b> {SECRET} {seen[0]}")
+        # What is refused is shown as well.
+        return web.json_response([{"verb": "hangup"}, {"verb": "pause", "password": "HUSH"}])
+
+    shop.answers("/calls", answer)
+    shop.bind()
+    a = shop.call()
+    await a.wait(Failed)
+    record = await shop.world.ended()
+    entries = shop.world.records.journal.of(record.call_sid)
+    asked = [entry for entry in entries if entry.kind == "webhook"]
+    assert [(entry.name, entry.details["attempt"], entry.details["status"]) for entry in asked] == [
+        ("call.incoming", 1, 503),
+        ("call.incoming", 2, 200),
+    ]
+    first, second = (entry.bodies for entry in asked)
+    assert first is not None and second is not None
+    assert json.loads(first.request) == json.loads(second.request)
+    assert json.loads(first.request)["event"] == "call.incoming"
+    assert first.answer is not None and first.answer.startswith("<b>down</b> ***")
+    assert SECRET not in first.answer and seen[0] not in first.answer
+    assert second.answer is not None and "hangup" in second.answer and "HUSH" not in second.answer
+
+
 async def test_a_caller_hears_what_the_customers_server_says(shop: Shop) -> None:
     shop.bind()
     shop.says("/calls", {"verb": "answer"}, PLAY, HANGUP)

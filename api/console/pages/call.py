@@ -15,7 +15,7 @@ from pydantic_core import to_json
 from api.console.operations import ask
 from api.console.page import Pages
 from api.console.pcap import capture
-from api.console.rendering import HEADERS
+from api.console.rendering import HEADERS, refusal_text
 from api.console.timeline import timeline_of
 from api.console.visit import HOME, Visit
 from api.console.waveform import Unreadable, read_waveform
@@ -42,7 +42,7 @@ async def _call(visit: Visit) -> CallRecord:
     try:
         return await visit.call(visit.sid())
     except Forbidden:
-        raise NotFound("Your account has no such call.") from None
+        raise NotFound(refusal_text("not_your_call")) from None
 
 
 @pages.get(_ONE)
@@ -84,9 +84,9 @@ async def export_sip(visit: Visit) -> web.StreamResponse:
     record = await _call(visit)
     trace = visit.services.calls.trace(record.call_sid)
     if not trace and await visit.storage.membership.is_another(record.node):
-        raise NodeUnreachable(record.node, "The trace of the call is kept")
+        raise NodeUnreachable(record.node, refusal_text("trace_kept"))
     if not trace:
-        raise NotFound("The signalling of this call is no longer kept; that of recent calls is.")
+        raise NotFound(refusal_text("no_signalling"))
     addresses = visit.services.calls.user_agent.addresses
     local = f"{addresses[0].host}:{addresses[0].port}" if addresses else "127.0.0.1:5060"
     response = web.Response(
@@ -116,7 +116,7 @@ async def waveform(visit: Visit) -> web.StreamResponse:
     try:
         wave = await asyncio.to_thread(read_waveform, found)
     except Unreadable:
-        raise NotFound("The recording cannot be read.") from None
+        raise NotFound(refusal_text("no_recording")) from None
     return _json({"duration_s": wave.duration_s, "channels": wave.channels})
 
 

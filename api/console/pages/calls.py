@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from aiohttp import web
 
 from api.console.page import Navigation, Pages
+from api.console.rendering import refusal_text
 from api.console.visit import HOME, Visit
 from api.http.cursor import read_cursor, write_cursor
 from api.http.time_ranges import time_span
 from callcontrol.aio.tokens import utc_now
+from callcontrol.clock import MILLISECOND
 from callcontrol.errors import DomainError, FieldError, ValidationFailed
 from callcontrol.models import CallFilter, CallRecord, CallStatus, Carrier, Direction, Page, Position
 
@@ -39,6 +41,8 @@ _FIELDS: Final = (
     "start",
     "end",
 )
+# What a field for date and time sends, in UTC: the script of the page says so by Z.
+_MINUTE: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2})(:[0-9]{2})?Z?", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 _PRODUCTS: Final = ("masking", "otp", "assistant")
 _NO_PRODUCT: Final = "calls"
@@ -58,6 +62,7 @@ async def list_calls(visit: Visit) -> web.StreamResponse:
     shown: dict[str, Any] = {
         "wanted": wanted,
         "searched": any(wanted.values()),
+        "moments": {name: _moment_of(wanted, name) for name in ("start", "end")},
         "trunks": trunks,
         "names": {trunk.carrier_sid: trunk.name for trunk in trunks},
         # A value of a row narrows the search that has found it.
@@ -97,14 +102,14 @@ async def trunks_of(visit: Visit) -> Sequence[Carrier]:
     return (await visit.services.trunks.list_carriers(visit.account_sid, 1, 100)).items
 
 
-def filter_of(wanted: dict[str, str]) -> CallFilter:
+def filter_of(wanted: Mapping[str, str]) -> CallFilter:
     """
     Convert the fields of the search; unknown values of a choice are no filter.
 
     Raises:
-        ValidationFailed: A date or a number is none, or the end is before the start.
+        ValidationFailed: A time or a number is none, or the end is before the start.
     """
-    start, end = time_span(wanted["start"] or None, wanted["end"] or None, ("start", "end"))
+    start, end = _span(wanted)
     length_s, mos, price = (_bound(name, wanted[name]) for name in ("length", "mos", "price"))
     if wanted["text"] and start is None:
         # From a full hour, so that all pages of a search have the same time.
@@ -126,10 +131,29 @@ def filter_of(wanted: dict[str, str]) -> CallFilter:
     )
 
 
+def _span(wanted: Mapping[str, str]) -> tuple[datetime | None, datetime | None]:
+    """The time that is searched: an end of minutes or seconds includes all of its minute or second."""
+    filled = {}
+    for name, rest, of_minute in (("start", "", ":00"), ("end", ".999", ":59")):
+        found = _MINUTE.fullmatch(wanted[name])
+        filled[name] = f"{found[1]}{found[2] or of_minute}{rest}Z" if found else wanted[name]
+    return time_span(filled["start"] or None, filled["end"] or None, ("start", "end"))
+
+
+def _moment_of(wanted: Mapping[str, str], name: str) -> str:
+    """The value of one end for its field: in UTC, without the zone; empty if it is none."""
+    try:
+        start, end = _span({"start": "", "end": "", name: wanted[name]})
+    except ValidationFailed:
+        return ""
+    moment = start if name == "start" else end and end - MILLISECOND
+    return "" if moment is None else f"{moment:%Y-%m-%dT%H:%M:%S}"
+
+
 def _bound(name: str, text: str) -> float | None:
     """Read a number of seconds, MOS or rupees."""
     if not text:
         return None
     if _NUMBER.fullmatch(text) is None:
-        raise ValidationFailed([FieldError(name, "must be a number, such as 4.2")])
+        raise ValidationFailed([FieldError(name, refusal_text("no_number"))])
     return float(text)

@@ -10,6 +10,7 @@ from typing import Any, Final
 from aiohttp import web
 
 from api.console.page import Navigation, Pages
+from api.console.rendering import refusal_text
 from api.console.visit import HOME, Visit
 from api.routes.calls import call_request
 from api.schemas.base import validate_body
@@ -23,25 +24,16 @@ __all__ = ["pages"]
 PATH: Final = f"{HOME}/first"
 
 _PARTIES: Final = tuple(f"+919800000{number:03}" for number in (2, 1, 7, 6, 3, 4))
+_PAUSE_AND_END: Final = ({"verb": "pause", "length": 3}, {"verb": "hangup"})
 _PROMPT: Final[Mapping[str, Any]] = {
     "record": True,
     "verbs": [
         {"verb": "play", "url": "prompt:en/welcome"},
-        {"verb": "pause", "length": 3},
-        {"verb": "hangup"},
+        *_PAUSE_AND_END,
     ],
 }
-_SAY: Final[Mapping[str, Any]] = {
-    "record": True,
-    "verbs": [
-        {"verb": "say", "text": "Hello. This call was placed from the console.", "language": "en-IN"},
-        {"verb": "pause", "length": 3},
-        {"verb": "hangup"},
-    ],
-}
-_AGENT_NAME: Final = "Echo of the console"
 _STREAM: Final = "wss://agent.example.com/stream"
-_DOES: Final = ("prompt", "say", "agent", "stream")
+_DOES: Final = ("prompt", "say", "echo", "agent", "stream")
 _FIELDS: Final = ("to", "does", "stream_url", "agent")
 _BROWSER: Final = "browser"
 
@@ -56,7 +48,7 @@ async def show(visit: Visit) -> web.StreamResponse:
         try:
             call = await visit.services.calls.get_call(visit.account_sid, visit.query("call").lower())
         except (NotFound, Forbidden):
-            raise NotFound("Your account has no such call.") from None
+            raise NotFound(refusal_text("not_your_call")) from None
     values = visit.queries(*_FIELDS)
     return visit.show("first.html", **await _shown(visit, values, call))
 
@@ -74,13 +66,14 @@ async def place(visit: Visit) -> web.StreamResponse:
 
 async def _place(visit: Visit, values: Mapping[str, str]) -> CallRecord:
     if not visit.console.lifecycle.takes_calls:
-        raise ServiceUnavailable(
-            "The server is starting or shutting down; try again shortly.", retry_after_s=5
-        )
+        raise ServiceUnavailable(refusal_text("takes_no_calls"), retry_after_s=5)
     number = await _caller_id(visit)
     if number is None:
-        raise NotFound("Your account has no number that is registered for calls.")
-    body = {"from": number, "to": values["to"] or _PARTIES[0], **_does(values, await _agent(visit, values))}
+        raise NotFound(refusal_text("no_caller_id"))
+    if values["does"] == "echo" and visit.console.settings.echo_url is None:
+        raise NotFound(refusal_text("no_echo"))
+    does = _does(visit, values, await _agent(visit, values))
+    body = {"from": number, "to": values["to"] or _PARTIES[0], **does}
     checked = validate_body(CreateCall, body, visit.reach)
     return await visit.services.calls.create_call(visit.account_sid, call_request(checked))
 
@@ -95,21 +88,24 @@ async def _agent(visit: Visit, values: Mapping[str, str]) -> str | None:
     if values["does"] != "agent":
         return None
     if not visit.may("assistant", "assistant"):
-        raise Forbidden("Your key lacks the scope assistant, which voice agents need.")
+        raise Forbidden(refusal_text("agent_scope"))
     if values["agent"]:
         return values["agent"]
     agents = visit.storage.agents
     found = await agents.list(visit.account_sid, 1, 1)
     if found.items:
         return found.items[0].agent_id
-    return (await agents.create(visit.account_sid, {"name": _AGENT_NAME})).agent_id
+    return (await agents.create(visit.account_sid, {"name": visit.texts["agent_name"]})).agent_id
 
 
-def _does(values: Mapping[str, str], agent_id: str | None) -> Mapping[str, Any]:
+def _does(visit: Visit, values: Mapping[str, str], agent_id: str | None) -> Mapping[str, Any]:
     """Fields of the request for what happens in the call."""
     match values["does"]:
         case "say":
-            return _SAY
+            said = {"verb": "say", "text": visit.texts["spoken"], "language": "en-IN"}
+            return {"record": True, "verbs": [said, *_PAUSE_AND_END]}
+        case "echo":
+            return {"record": True, "stream_url": visit.console.settings.echo_url}
         case "agent":
             return {"record": True, "agent_id": agent_id}
         case "stream":
@@ -130,11 +126,14 @@ def _may_call(number: PhoneNumber) -> bool:
 
 async def _shown(visit: Visit, values: Mapping[str, str], call: CallRecord | None) -> dict[str, Any]:
     number = await _caller_id(visit)
+    agents = visit.may("assistant", "assistant")
     agent_id = None
-    if visit.may("assistant", "assistant"):
+    if agents:
         found = await visit.storage.agents.list(visit.account_sid, 1, 1)
         agent_id = values["agent"] or (found.items[0].agent_id if found.items else None)
-    does = values["does"] if values["does"] in _DOES else _DOES[0]
+    left_out = {"echo": visit.console.settings.echo_url is None, "agent": not agents}
+    offered = [name for name in _DOES if not left_out.get(name)]
+    does = values["does"] if values["does"] in offered else offered[0]
     # A telephone is of the session's key, and of one page: another has another name.
     identity = f"first-{new_id()[-12:]}"
     browser = f"{_BROWSER}:{identity}" if visit.operator is None and visit.may("calls.write") else None
@@ -142,7 +141,10 @@ async def _shown(visit: Visit, values: Mapping[str, str], call: CallRecord | Non
     if browser is not None and values["to"].partition(":")[0] == _BROWSER:
         to = browser
     stream_url = values["stream_url"] or _STREAM
-    fields = {name: _does({"does": name, "stream_url": stream_url}, agent_id or "AGENT_ID") for name in _DOES}
+    fields = {
+        name: _does(visit, {"does": name, "stream_url": stream_url}, agent_id or "AGENT_ID")
+        for name in offered
+    }
     body = {"from": number or "NUMBER", "to": to, **fields[does]}
     return {
         "call": call,
@@ -154,7 +156,6 @@ async def _shown(visit: Visit, values: Mapping[str, str], call: CallRecord | Non
         "fields": fields,
         "url": f"{visit.console.settings.public_url}/v1/calls",
         "curl": curl(f"{visit.console.settings.public_url}/v1/calls", body),
-        "agents": visit.may("assistant", "assistant"),
     }
 
 

@@ -6,6 +6,7 @@ from typing import Any, Final, get_args
 
 from aiohttp import web
 
+from api.console.binding_form import AREAS, FIELDS, beside_fields, binding_of, choices, targets_by_field
 from api.console.operations import ask, ask_list, change, may_ask, refused
 from api.console.page import Navigation, Pages
 from api.console.visit import HOME, Visit
@@ -19,7 +20,6 @@ ONE: Final = PATH + "/{id}"
 
 _SEARCHED: Final = ("region", "number_type", "contains")
 _TYPES: Final = get_args(NumberType)
-_TARGETS: Final = ("media_stream", "voice_agent", "webhook", "forward", "masking", "missed_call")
 _BEHAVIOURS: Final = ("", "digits", "echo", "listen", "speech", "tone")
 
 pages = Pages("numbers", scope="numbers.read", writes="numbers.write", nav=Navigation("resources", 10, PATH))
@@ -69,11 +69,7 @@ async def label_number(visit: Visit) -> web.StreamResponse:
 @pages.post(ONE + "/bind")
 async def bind_number(visit: Visit) -> web.StreamResponse:
     """Bind the inbound calls of a number."""
-    form = dict(visit.form)
-    if form.get("target") == "voice_agent":
-        # An agent is in the workspace of its account, unless it says another.
-        form.setdefault("workspace_id", visit.account_sid)
-    return await _change(visit, "bind_number", "bound", form=form)
+    return await _change(visit, "bind_number", "bound", body=binding_of(visit.form, visit.account_sid))
 
 
 @pages.post(ONE + "/unbind")
@@ -123,22 +119,24 @@ async def _market(visit: Visit, refusal: DomainError | None = None) -> web.Strea
 
 async def _number(visit: Visit, refusal: DomainError | None = None) -> web.StreamResponse:
     path = {"id": visit.sid("id")}
-    number = await ask(visit, "get_number", path)
+    number, common = await ask(visit, "get_number", path), visit.texts_of("common")
     values: dict[str, Any] = {
         "number": number,
         "wiring": await ask(visit, "get_wiring", path) if number["status"] != "released" else {},
         "may_change": may_ask(visit, "bind_number") and number["status"] != "released",
         "may_call": may_ask(visit, "call_from_sandbox") and number["status"] != "released",
-        "targets": [(target, visit.texts["targets"][target]) for target in _TARGETS],
+        "fields": FIELDS,
+        "areas": AREAS,
+        "targets": targets_by_field(),
+        "choices": choices(visit.texts, await _agents(visit), common["yes"], common["no"]),
         "behaviours": [(it, visit.texts["behaviours"][it or "own"]) for it in _BEHAVIOURS],
-        "agents": await _agents(visit),
     }
     if refusal is not None:
-        return refused(visit, "number.html", refusal, **values)
+        return refused(visit, "number.html", beside_fields(refusal), **values)
     return visit.show("number.html", **values)
 
 
 async def _agents(visit: Visit) -> list[tuple[str, str]]:
     """Agents of the account to choose from; none without the right to see them."""
     listed = await ask_list(visit, "list_agents") if may_ask(visit, "list_agents") else None
-    return [("", "\N{EN DASH}"), *((it["id"], it["name"]) for it in (listed.items if listed else ()))]
+    return [(it["id"], it["name"]) for it in listed.items] if listed else []

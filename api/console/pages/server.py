@@ -7,7 +7,7 @@ from typing import Any, Final
 from aiohttp import web
 
 from api.console.page import Navigation, Pages
-from api.console.rendering import duration
+from api.console.rendering import duration, refusal_text
 from api.console.visit import HOME, UUID, Visit
 from api.openapi.document import product_version
 from callcontrol.errors import Forbidden, NodeUnreachable
@@ -73,13 +73,13 @@ async def show_log(visit: Visit) -> web.StreamResponse:
         NodeUnreachable: The call was another node's.
     """
     if not await _is_operator(visit):
-        raise Forbidden("The log is for the operator of the server.")
+        raise Forbidden(refusal_text("log_of_operator"))
     call_sid, lines = visit.query("call").lower(), visit.console.settings.lines
     found = () if lines is None else lines.of(call_sid)
     if not found and UUID.fullmatch(call_sid):
         record = await visit.storage.calls.find(call_sid)
         if record is not None and await visit.storage.membership.is_another(record.node):
-            raise NodeUnreachable(record.node, "The log of the call is kept")
+            raise NodeUnreachable(record.node, refusal_text("log_kept"))
     dropped = 0 if lines is None else lines.dropped(call_sid)
     return visit.show("log.html", call_sid=call_sid, lines=found, dropped=dropped)
 
@@ -89,7 +89,7 @@ async def show_metrics(visit: Visit) -> web.StreamResponse:
     """Answer with the metrics, for the plots of the page."""
     scrape = visit.console.settings.scrape
     if scrape is None or not await _is_operator(visit):
-        raise Forbidden("The page of the server is its operator's.")
+        raise Forbidden(refusal_text("page_of_operator"))
     return web.Response(body=await scrape(), content_type="text/plain", charset="utf-8")
 
 

@@ -11,6 +11,7 @@ from aiohttp import web
 
 from api.console.operations import Listed, ask, ask_list, change, may_ask, refused
 from api.console.page import Navigation, Pages
+from api.console.rendering import refusal_text
 from api.console.visit import HOME, Visit
 from callcontrol.bootstrap.aio.services import Storage
 from callcontrol.errors import DomainError, NotFound, ValidationFailed
@@ -77,7 +78,7 @@ async def create_webhook(visit: Visit) -> web.StreamResponse:
     product = _PRODUCTS.get(visit.form.get("product", ""))
     try:
         if product is None:
-            raise NotFound("There are no such webhooks.")
+            raise NotFound(refusal_text("no_such_webhooks"))
         form = {**visit.form, product.events: visit.form.get("events", "")}
         made = await ask(visit, f"create_{product.one}", form=form)
     except DomainError as refusal:
@@ -158,7 +159,7 @@ async def delete_webhook(visit: Visit) -> web.StreamResponse:
 def _product(visit: Visit) -> tuple[str, _Product]:
     name = visit.path("product")
     if name not in _PRODUCTS:
-        raise NotFound("There are no such webhooks.")
+        raise NotFound(refusal_text("no_such_webhooks"))
     return name, _PRODUCTS[name]
 
 
@@ -168,7 +169,7 @@ async def _one(visit: Visit, product: _Product) -> dict[str, Any]:
         if str(webhook["id"]) == visit.path("id"):
             found: dict[str, Any] = webhook
             return {**found, "events": found[product.events]}
-    raise NotFound("There is no such webhook.")
+    raise NotFound(refusal_text("no_such_webhook"))
 
 
 async def _change(

@@ -1,4 +1,5 @@
-// What every page has: the menu on narrow screens, local times, questions before deletions, buttons that copy.
+// What every page has: the menu on narrow screens, local times, questions before deletions, buttons that copy, and
+// forms whose fields are of a choice, and fields for a time, which is that of the browser here and UTC there.
 const zone = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
 export function showTimes(root = document) {
@@ -40,5 +41,37 @@ document.addEventListener("click", async (event) => {
   setTimeout(() => { button.textContent = label; }, 1500);
 });
 
+/** Show the fields of what is chosen, and send no others. */
+function showFields(form) {
+  const chosen = form.elements[form.dataset.by].value;
+  for (const field of form.querySelectorAll("[data-of]")) {
+    field.hidden = !field.dataset.of.split(" ").includes(chosen);
+    field.querySelector("input, select, textarea").disabled = field.hidden;
+  }
+}
+
+const showAllFields = () => document.querySelectorAll("form[data-by]").forEach(showFields);
+document.addEventListener("change", (event) => { if (event.target.name === event.target.form?.dataset.by) showFields(event.target.form); });
+// After the way back a browser fills forms as they were left.
+window.addEventListener("pageshow", showAllFields);
+
+/** Show the time of a field in the browser's zone; its form sends it in UTC. */
+function localMoment(field) {
+  const label = document.querySelector(`label[for="${field.id}"]`);
+  label.textContent = label.dataset.local;
+  const at = new Date(`${field.value}Z`);
+  if (field.value) field.value = new Date(at - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+}
+
+document.addEventListener("formdata", ({ target, formData }) => {
+  for (const field of target.querySelectorAll("[data-utc]")) {
+    const at = new Date(field.value);
+    // The value keeps its precision: an end at a minute is the end of that minute.
+    if (!Number.isNaN(at.getTime())) formData.set(field.name, `${at.toISOString().slice(0, field.value.length)}Z`);
+  }
+});
+
 menu();
 showTimes();
+showAllFields();
+document.querySelectorAll("[data-utc]").forEach(localMoment);

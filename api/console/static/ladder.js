@@ -56,6 +56,19 @@ function deliveryText(hook, t) {
   return parts.join("\n\n");
 }
 
+// A webhook that the call has asked, in words: details, request and answer.
+function askedText(entry, t) {
+  const { url, method, status, problem, took_ms: took, attempt, type } = entry.details;
+  const parts = [[`${method} ${url}`, `${t.attempt} ${attempt}: ${[status, problem, type, `${took} ms`].filter(Boolean).join(", ")}`].join("\n")];
+  if (entry.exchange === undefined) parts.push(t.no_webhooks);
+  else if (entry.exchange === null) parts.push(t.no_room);
+  else {
+    parts.push(`${t.request}\n${entry.exchange.request}`);
+    if (status) parts.push(`${t.answer_to} ${attempt}\n${answerText({ status, ...entry.exchange }, t)}`);
+  }
+  return parts.join("\n\n");
+}
+
 // Entries of the axis in order: { at, kind, label, detail, title, body, state, message }
 export function entriesOf(data, texts) {
   const t = texts.script;
@@ -67,10 +80,14 @@ export function entriesOf(data, texts) {
   }));
   for (const entry of data.journal) {
     const bad = /failed|error/.test(entry.name) || (entry.details.status ?? 200) >= 300 || entry.details.problem;
-    entries.push({
-      at: entry.at_ms, kind: entry.kind, label: entry.name, detail: brief(entry.details), title: entry.name,
-      body: JSON.stringify(entry.details, null, 2), state: bad ? "bad" : "",
-    });
+    const { method, status, problem, attempt, took_ms } = entry.details;
+    const shown = entry.kind !== "webhook"
+      ? { label: entry.name, detail: brief(entry.details), title: entry.name, body: JSON.stringify(entry.details, null, 2) }
+      : {
+        label: `${method} ${entry.name}`, title: `${t.webhook}: ${entry.name}, ${t.attempt} ${attempt}`,
+        detail: `${t.attempt} ${attempt}: ${outcome({ status, problem, took_ms }, t)}`, body: askedText(entry, t),
+      };
+    entries.push({ at: entry.at_ms, kind: entry.kind, state: bad ? "bad" : "", ...shown });
   }
   for (const hook of data.webhooks ?? []) {
     const body = deliveryText(hook, t);

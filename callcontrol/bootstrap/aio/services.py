@@ -423,6 +423,7 @@ class Services:
             directory,
             storage.secrets_of,
             countries,
+            storage.calls.journal,
         )
         self.calls = CallControl(
             settings.calls,

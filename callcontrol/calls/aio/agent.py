@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from callcontrol.aio.tokens import utc_now
+from callcontrol.aio.tokens import unix_s, utc_now
 from callcontrol.calls.aio.context import ActiveCall, EffectPerformer
 from callcontrol.calls.aio.model_calls import created
 from callcontrol.calls.aio.models import ModelAgent
@@ -20,13 +20,15 @@ from callcontrol.calls.model_tools import NAME_OF_REF
 from callcontrol.errors import DestinationForbidden
 from media.aio.agent_settings import AgentStreamSettings
 from media.aio.agent_stream import AgentStream
-from media.streams import AgentClosed as StreamClosed
 from media.streams import (
+    AgentClear,
     AgentDtmf,
     AgentEvent,
     AgentFailed,
     AgentHangup,
     AgentHold,
+    AgentMark,
+    AgentMarkReached,
     AgentMute,
     AgentRecord,
     AgentToolCall,
@@ -37,9 +39,13 @@ from media.streams import (
     StreamConnectError,
     StreamSetup,
 )
+from media.streams import AgentClosed as StreamClosed
 from media.types import MarkReached, PlayoutLevel, PlayoutOverflow
 
 log = logging.getLogger(__name__)
+
+_MAX_MARK_CHARS: Final = 64
+"""Characters of the name of a mark in the journal; agents may give it more."""
 
 
 class AgentPerformer(EffectPerformer):
@@ -55,6 +61,7 @@ class AgentPerformer(EffectPerformer):
         self._settings = context.settings.streams
         self._metrics = context.metrics.streams
         self._record = call.record
+        self._journal = context.services.calls.journal
         self._account = call.account
         self._audio = call.media.audio
         self._post = call.mailbox.post
@@ -242,11 +249,23 @@ class AgentPerformer(EffectPerformer):
             self._model.done(NAME_OF_REF.get(effect.ref, ""), {"error": effect.message}, is_error=True)
 
     def _on_event(self, event: AgentEvent) -> None:
-        if isinstance(event, AgentToolCall):
-            if self._stream is not None:
-                self._model.use(self._stream, event)
-            return
-        _post_event(self._post, event)
+        match event:
+            case AgentToolCall():
+                if self._stream is not None:
+                    self._model.use(self._stream, event)
+            case AgentMark(name=name):
+                self._note("agent.mark", name)
+            case AgentMarkReached(name=name, cleared=cleared):
+                self._note("mark.cleared" if cleared else "mark.played", name)
+            case AgentClear():
+                self._note("agent.clear")
+            case _:
+                _post_event(self._post, event)
+
+    def _note(self, name: str, mark: str | None = None) -> None:
+        """Note a mark, or that the agent took its audio back, in the journal of the call."""
+        details = {} if mark is None else {"name": mark[:_MAX_MARK_CHARS]}
+        self._journal.note(self._record.call_sid, unix_s(), "mark", name, details)
 
 
 def _post_event(post: Callable[[Event], None], event: AgentEvent) -> None:

@@ -1,6 +1,6 @@
 """
-Journal of recent calls: events, steps and streams of each call with their times, and quality and levels of
-its legs over time, for troubleshooting.
+Journal of recent calls: events, steps, streams and webhooks of each call with their times, and quality and
+levels of its legs over time, for troubleshooting.
 
 It is kept in memory like the SIP trace, for recent calls only.
 """
@@ -20,30 +20,63 @@ MAX_CALLS: Final = 500
 MAX_ENTRIES: Final = 200
 """Entries that are kept of a call; later ones are dropped, and counted."""
 
+MAX_MARKS: Final = 60
+"""Entries of kind mark among them: an agent may send one with each piece of its audio."""
+
+MAX_BODIES_CHARS: Final = 65_536
+"""Characters that are kept of the bodies of webhooks of a call, those of the first ones."""
+
 MAX_LEVELS: Final = 600
 """Levels that are kept of a leg, the newest."""
 
-EntryKind = Literal["event", "step"]
-"""Kind of an entry: an event as webhooks report it, or something that the call does."""
+EntryKind = Literal["event", "step", "mark", "webhook"]
+"""
+Kind of an entry: an event as webhooks report it, something that the call does, a mark of its agent, or the
+answer to a webhook that the call has asked.
+"""
+
+
+@frozen
+class HookBodies:
+    """
+    Bodies of a request and its answer, without secrets.
+
+    `answer` is the beginning of `answer_bytes` bytes; it is None if they are no text.
+    """
+
+    request: str
+    answer: str | None
+    answer_bytes: int
+    is_whole: bool
+
+    @property
+    def chars(self) -> int:
+        """Characters of both."""
+        return len(self.request) + len(self.answer or "")
 
 
 @frozen
 class JournalEntry:
-    """One entry: its time, its name (``call.answered``, ``play``), and what belongs to it."""
+    """
+    One entry: its time, its name (``call.answered``, ``play``), and what belongs to it.
+
+    `bodies` are those of a webhook, while there was room for them.
+    """
 
     at: datetime
     kind: EntryKind
     name: str
     details: Mapping[str, Any]
+    bodies: HookBodies | None = None
 
 
-_Noted = tuple[float, EntryKind, str, Mapping[str, Any]]
+_Noted = tuple[float, EntryKind, str, Mapping[str, Any], HookBodies | None]
 """An entry as it is kept: each call makes some, and few are looked at. The time is in seconds since 1970."""
 
 
 class CallJournal:
     """
-    Entries of recent calls, bounded in calls and in entries of each.
+    Entries of recent calls, bounded in calls and in entries of each, of which some may be marks.
 
     Attributes:
         watcher: Called with the call of each new entry, while somebody watches calls.
@@ -55,11 +88,19 @@ class CallJournal:
         self._max_entries = max_entries
         self._calls: OrderedDict[CallSid, list[_Noted]] = OrderedDict()
         self._dropped: dict[CallSid, int] = {}
+        self._marks: dict[CallSid, int] = {}
+        self._bodies_chars: dict[CallSid, int] = {}
         self._histories: dict[CallSid, Sequence[LegHistory]] = {}
         self._levels: dict[CallSid, dict[str, array[float]]] = {}
 
     def note(
-        self, call_sid: CallSid, at_s: float, kind: EntryKind, name: str, details: Mapping[str, Any]
+        self,
+        call_sid: CallSid,
+        at_s: float,
+        kind: EntryKind,
+        name: str,
+        details: Mapping[str, Any],
+        bodies: HookBodies | None = None,
     ) -> None:
         """Add an entry of a call, at a time in seconds since 1970."""
         entries = self._calls.get(call_sid)
@@ -68,14 +109,28 @@ class CallJournal:
             if len(self._calls) > self._max_calls:
                 oldest, _ = self._calls.popitem(last=False)
                 self._dropped.pop(oldest, None)
+                self._marks.pop(oldest, None)
+                self._bodies_chars.pop(oldest, None)
                 self._histories.pop(oldest, None)
                 self._levels.pop(oldest, None)
-        if len(entries) < self._max_entries:
-            entries.append((at_s, kind, name, details))
+        marks = self._marks.get(call_sid, 0)
+        if kind == "mark":
+            self._marks[call_sid] = marks + 1
+        if len(entries) < self._max_entries and (kind != "mark" or marks < MAX_MARKS):
+            entries.append((at_s, kind, name, details, self._with_room(call_sid, bodies)))
         else:
             self._dropped[call_sid] = self._dropped.get(call_sid, 0) + 1
         if self.watcher is not None:
             self.watcher(call_sid)
+
+    def _with_room(self, call_sid: CallSid, bodies: HookBodies | None) -> HookBodies | None:
+        if bodies is None:
+            return None
+        chars = self._bodies_chars.get(call_sid, 0) + bodies.chars
+        if chars > MAX_BODIES_CHARS:
+            return None
+        self._bodies_chars[call_sid] = chars
+        return bodies
 
     def keep_quality(self, call_sid: CallSid, histories: Sequence[LegHistory]) -> None:
         """Keep the quality of the legs of a call that has ended, as long as its entries."""
@@ -104,8 +159,8 @@ class CallJournal:
     def of(self, call_sid: CallSid) -> list[JournalEntry]:
         """Entries of a call in order; empty when they are no longer kept."""
         return [
-            JournalEntry(datetime.fromtimestamp(at_s, UTC), kind, name, details)
-            for at_s, kind, name, details in self._calls.get(call_sid, ())
+            JournalEntry(datetime.fromtimestamp(at_s, UTC), kind, name, details, bodies)
+            for at_s, kind, name, details, bodies in self._calls.get(call_sid, ())
         ]
 
     def dropped(self, call_sid: CallSid) -> int:

@@ -13,19 +13,37 @@ from yarl import URL
 
 from callcontrol.aio.tokens import unix_time_s
 from callcontrol.egress.aio.connector import checked_connector
-from callcontrol.egress.requests import FormRequest, RequestProblem, is_success, query_url, signed_headers
+from callcontrol.egress.requests import (
+    FormRequest,
+    Reply,
+    RequestProblem,
+    is_success,
+    query_url,
+    signed_headers,
+)
 from callcontrol.egress.url_policy import WEB_SCHEMES, Destinations
 from callcontrol.errors import DomainError
 from callcontrol.models import WebhookEvent
 
 MAX_MESSAGE_CHARS: Final = 300
+MAX_REFUSAL_BYTES: Final = 8192
+"""Bytes that are read of an answer that is no success; it is only shown."""
+
+_REFUSAL_S: Final = 0.5
 
 
 class NotAnswered(Exception):
-    """Request without a usable answer: a reason code and a readable message."""
+    """Request without a usable answer: a reason code, a readable message, and a refusal if there was one."""
 
-    def __init__(self, reason: RequestProblem, message: str, http_status: int | None = None) -> None:
+    def __init__(
+        self,
+        reason: RequestProblem,
+        message: str,
+        http_status: int | None = None,
+        reply: Reply | None = None,
+    ) -> None:
         super().__init__(message)
+        self.reply = reply
         self.reason = reason
         self.message = message[:MAX_MESSAGE_CHARS]
         self.http_status = http_status
@@ -54,9 +72,9 @@ class CustomerHttpClient:
 
     async def ask(
         self, event: WebhookEvent, secrets: Sequence[str], form: FormRequest | None = None
-    ) -> tuple[str, bytes]:
+    ) -> Reply:
         """
-        Send one request, signed with each of the secrets; returns media type and body of the answer.
+        Send one request, signed with each of the secrets, and return the answer.
 
         A ``form`` replaces the event's own URL and body, and adds its header fields.
 
@@ -75,25 +93,28 @@ class CustomerHttpClient:
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise NotAnswered(reason_of(error), problem_of(error)) from None
 
-    async def _ask(
-        self, event: WebhookEvent, secrets: Sequence[str], form: FormRequest | None
-    ) -> tuple[str, bytes]:
+    async def _ask(self, event: WebhookEvent, secrets: Sequence[str], form: FormRequest | None) -> Reply:
         self._destinations.check_url(event.url, schemes=WEB_SCHEMES)
         get, limit = event.method == "GET", self._max_answer_bytes
         if form is not None:
             event = replace(event, body=form.body)
-        headers = signed_headers(event, secrets, unix_time_s())
+        headers = {
+            **signed_headers(event, secrets, unix_time_s()),
+            **(form.headers if form is not None else {}),
+        }
         async with self._opened().request(
             event.method,
             # The signature covers the URL as written, so it must be sent unchanged.
             URL(form.url, encoded=True) if form is not None else query_url(event) if get else event.url,
             data=None if get else event.body,
-            headers=headers if form is None else {**headers, **form.headers},
+            headers=headers,
             allow_redirects=False,
         ) as response:
             if not is_success(response.status):
-                raise NotAnswered("http_status", f"answered {response.status}", response.status)
-            return response.content_type, await read_bounded(response, limit)
+                refusal = await _refusal(response, headers)
+                raise NotAnswered("http_status", f"answered {response.status}", response.status, refusal)
+            body = await read_bounded(response, limit)
+            return Reply(response.content_type, body, response.status, len(body), sent=headers)
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -123,6 +144,21 @@ def customer_session(destinations: Destinations, accept: str) -> aiohttp.ClientS
         auto_decompress=False,
         trust_env=False,
     )
+
+
+async def _refusal(response: aiohttp.ClientResponse, sent: Mapping[str, str]) -> Reply:
+    """Read the beginning of an answer that is no success, for a moment: what follows must not wait for it."""
+    body, is_whole = b"", False
+    try:
+        async with asyncio.timeout(_REFUSAL_S):
+            while not is_whole and len(body) < MAX_REFUSAL_BYTES:
+                chunk = await response.content.read(MAX_REFUSAL_BYTES - len(body))
+                body, is_whole = body + chunk, not chunk
+    except (TimeoutError, aiohttp.ClientError, OSError):
+        pass
+    if not is_whole:
+        response.close()
+    return Reply(response.content_type, body, response.status, len(body), is_whole, sent)
 
 
 async def read_bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:

@@ -5,9 +5,10 @@ import errno
 import socket
 import threading
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any, Final
+from urllib.parse import SplitResult, urlsplit
 
 from callcontrol.egress.url_policy import (
     CheckUrl,
@@ -50,10 +51,22 @@ class DestinationGuard:
     def __init__(self, allow_private: bool = False, *, lookup: Lookup = _system_lookup) -> None:
         self.allow_private = allow_private
         self._lookup = lookup
+        self._own: dict[str, tuple[str, int]] = {}
         # An accepted URL is checked again at every request to it.
-        self.check_url: CheckUrl = lru_cache(_MAX_CHECKED)(partial(check_url, allow_private=allow_private))
+        self.check_url: CheckUrl = lru_cache(_MAX_CHECKED)(self._check_url)
         """Rejects a URL that is forbidden without resolving it; see ``Destinations.check_url``."""
         self._lookups: dict[tuple[str, int], asyncio.Future[Sequence[SocketAddress]]] = {}
+
+    def permit(self, url: str) -> None:
+        """Permit streams to an agent of this process at a ws: URL on loopback, and to nothing else there."""
+        parts = urlsplit(url)
+        assert parts.scheme == "ws" and parts.hostname and parts.port
+        self._own[url] = (parts.hostname, parts.port)
+
+    def _check_url(self, url: str, *, schemes: Sequence[str], field: str = "url") -> SplitResult:
+        if url in self._own and "ws" in schemes:
+            return urlsplit(url)
+        return check_url(url, schemes=schemes, allow_private=self.allow_private, field=field)
 
     async def resolve(self, host: str, port: int, tls: bool) -> list[Any]:
         """
@@ -64,6 +77,8 @@ class DestinationGuard:
             OSError: It does not resolve within five seconds.
         """
         literal = literal_address(host)
+        if not tls and (host, port) in self._own.values():
+            return [(host, port)]
         if literal is not None:
             self._judge(host, str(literal))
             return [(str(literal), port) if literal.version == 4 else (str(literal), port, 0, 0)]

@@ -1,13 +1,16 @@
 """Routing of each call to a masked number: by the sessions, then by the customer's webhook."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.calls.aio.context import ActiveCall
+from callcontrol.calls.records.journal import CallJournal
 from callcontrol.directory.directory import Directory
 from callcontrol.egress.aio.http_client import CustomerHttpClient, NotAnswered
+from callcontrol.egress.requests import Reply
 from callcontrol.egress.url_policy import Destinations
 from callcontrol.errors import DomainError
 from callcontrol.masking.aio.sessions import MaskingSessionService
@@ -25,6 +28,7 @@ from callcontrol.masking.routing import (
 from callcontrol.masking.settings import MaskingSettings
 from callcontrol.masking.steps.route_by_caller import CallerRouted, RouteCaller
 from callcontrol.models import CallRecord, WebhookEvent
+from callcontrol.webhooks.aio.exchanges import note_exchange
 
 log: Final = logging.getLogger(__name__)
 
@@ -34,7 +38,8 @@ class MaskedRouter:
     Finds the target of a caller.
 
     ``numbers`` knows the masked numbers; ``secrets_of`` returns the signing secrets of an account, for
-    requests to servers of accounts whose masking webhook has no secret of its own.
+    requests to servers of accounts whose masking webhook has no secret of its own; ``journal`` gets each
+    request with its answer.
     """
 
     def __init__(
@@ -45,6 +50,7 @@ class MaskedRouter:
         numbers: Directory,
         secrets_of: Callable[[str], Sequence[str]],
         allowed_countries: Collection[str],
+        journal: CallJournal,
     ) -> None:
         self._sessions = sessions
         self._settings = settings
@@ -54,6 +60,7 @@ class MaskedRouter:
         )
         self._secrets_of = secrets_of
         self._allowed_countries = allowed_countries
+        self._journal = journal
 
     async def prepare(self, record: CallRecord) -> None:
         """
@@ -130,12 +137,21 @@ class MaskedRouter:
             call_sid=record.call_sid,
         )
         own = settings.webhook_secret
+        secrets = self._secrets_of(record.account_sid) if own is None else (own,)
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        outcome: Reply | NotAnswered
         try:
-            _, answer = await self._client.ask(
-                event, self._secrets_of(record.account_sid) if own is None else (own,)
-            )
+            outcome = await self._client.ask(event, secrets)
+        except NotAnswered as failure:
+            outcome = failure
+        took_ms = round((loop.time() - began) * 1000)
+        note_exchange(self._journal, event, secrets, outcome, attempt=1, took_ms=took_ms)
+        try:
+            if isinstance(outcome, NotAnswered):
+                raise outcome
             return read_routing(
-                answer,
+                outcome.body,
                 caller=caller,
                 masked_number=masked_number,
                 record_calls=settings.record_calls,

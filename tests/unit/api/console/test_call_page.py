@@ -17,7 +17,7 @@ from api.console.pcap import capture
 from api.console.waveform import Unreadable, read_waveform
 from callcontrol.calls.aio.sip_trace import TraceEntry
 from callcontrol.calls.events.commands import MuteRequested
-from callcontrol.calls.records.journal import CallJournal
+from callcontrol.calls.records.journal import MAX_MARKS, CallJournal, HookBodies
 from callcontrol.calls.records.quality import leg_history
 from callcontrol.database.tables.calls import calls
 from callcontrol.errors import NodeUnreachable
@@ -279,6 +279,30 @@ def test_a_recording_without_audio_has_no_peaks_to_speak_of(tmp_path: Path) -> N
 
 
 # The journal
+
+
+def test_marks_leave_room_for_the_rest_of_a_call() -> None:
+    journal = CallJournal()
+    for number in range(MAX_MARKS + 5):
+        journal.note("a", MOMENT.timestamp(), "mark", "mark.played", {"name": str(number)})
+    journal.note("a", MOMENT.timestamp(), "event", "call.completed", {})
+    kinds = [entry.kind for entry in journal.of("a")]
+    assert kinds == ["mark"] * MAX_MARKS + ["event"]
+    assert journal.dropped("a") == 5
+
+
+async def test_bodies_of_webhooks_need_their_scope(web: Client, person: Person, stage: ApiStage) -> None:
+    asked = HookBodies('{"digits": "12"}', "<b>no</b>", 9, is_whole=True)
+    details = {"url": "https://a.example/", "method": "POST", "attempt": 1, "status": 500, "took_ms": 3}
+    note = stage.storage.calls.journal.note
+    note(CALL_SID, MOMENT.timestamp(), "webhook", "call.answered", details, asked)
+    [shown] = json.loads((await person.get(f"{PAGE}/timeline")).body)["journal"]
+    assert (shown["kind"], shown["name"], shown["details"]) == ("webhook", "call.answered", details)
+    exchange = {"request": asked.request, "body": asked.answer, "body_bytes": 9, "is_whole": True}
+    assert shown["exchange"] == exchange
+    reader = await sign_in(web, READER_KEY)
+    [shown] = json.loads((await reader.get(f"{PAGE}/timeline")).body)["journal"]
+    assert shown["details"] == details and "exchange" not in shown
 
 
 def test_the_journal_is_bounded() -> None:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import get_args
 
 import pytest
 
-from tests.support.api_facts import NOWHERE, NUMBER, NUMBER_ID, READER_KEY
+from api.schemas.model import ModelFields
+from api.schemas.numbers import InboundBinding
+from callcontrol.models.numbers import InboundTarget
+from tests.support.api_facts import ACCOUNT, NOWHERE, NUMBER, NUMBER_ID, READER_KEY
 from tests.support.api_stage import ApiStage
 from tests.support.console_stage import Person, sign_in
 from tests.unit.api.client import Answer, Client
@@ -90,3 +95,89 @@ async def test_what_the_key_may_not_see_is_not_in_its_navigation(web: Client, pa
     page = (await reader.get("/console/no-such-page")).body.decode()
     answer = await reader.get(path)
     assert (f'href="{path}"' in page) == (answer.status == 200)
+
+
+BINDINGS: Mapping[str, Mapping[str, str]] = {
+    "media_stream": {
+        "stream_url": "wss://bot.example.com/ws",
+        "custom_parameters": '{"tier": "gold"}',
+        "stream_auth": '{"type": "bearer", "token": "t0"}',
+        "stream_max_retries": "2",
+    },
+    "model": {
+        "model_provider": "openai",
+        "model_model": "gpt-realtime",
+        "model_api_key": "sk-1",
+        "record": "true",
+    },
+    "forward": {"forward_to": "+919812345678", "timeout": "20"},
+    "browser": {"identity": "desk-1", "timeout": "25"},
+    "webhook": {"webhook_url": "https://hooks.example.com/call", "webhook_format": "form"},
+    "voice_agent": {"agent_id": NOWHERE},
+    "missed_call": {"timeout": "10"},
+    "masking": {"language": "hi"},
+}
+
+
+async def test_every_target_of_the_api_is_offered_with_its_fields(person: Person) -> None:
+    page = text_of(await person.get(ONE))
+    select = re.search(r'<select id="bind-target".*?</select>', page, re.DOTALL)
+    assert select is not None
+    assert set(re.findall(r'value="([^"]+)"', select[0])) == set(get_args(InboundTarget)) == set(BINDINGS)
+    form = page[page.index('id="bind-heading"') :]
+    named = set(re.findall(r'name="([a-z_]+)"', form[: form.index("</form>")])) - {"csrf", "form"}
+    parts = {f"model_{part}" for part in ModelFields.model_fields}
+    assert named == (set(InboundBinding.model_fields) - {"model"}) | parts
+    # A script shows the fields of the target that is chosen.
+    assert re.search(r'data-of="browser">\s*<label for="bind-identity"', page)
+    assert re.search(r'data-of="model">\s*<label for="bind-model_voice"', page)
+
+
+@pytest.mark.parametrize("target", BINDINGS)
+async def test_a_number_is_bound_to_each_target(person: Person, stage: ApiStage, target: str) -> None:
+    given = {**BINDINGS[target], "target": target, "identity": BINDINGS[target].get("identity", "")}
+    if target == "voice_agent":
+        agent = await stage.services.storage.agents.create(ACCOUNT, {"name": "Desk"})
+        given["agent_id"] = agent.agent_id
+    done = await person.post(f"{ONE}/bind", given)
+    assert done.status == 303, done.body.decode()
+    found = await stage.services.storage.numbers.get(ACCOUNT, NUMBER_ID)
+    assert found.binding is not None and found.binding.target == target
+    stored = found.binding.to_json()
+    match target:
+        case "model":
+            assert stored["model"]["model"] == "gpt-realtime" and stored["record"] is True
+            assert "sk-1" not in text_of(await person.get(ONE))
+        case "media_stream":
+            assert stored["custom_parameters"] == {"tier": "gold"} and stored["stream_max_retries"] == 2
+        case "voice_agent":
+            # The agent is in the workspace of its account.
+            assert stored["workspace_id"] == ACCOUNT
+        case "browser":
+            assert (stored["identity"], stored["timeout_s"]) == ("desk-1", 25)
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"target": "browser", "identity": "1 bad"}, "identity"),
+        ({"target": "browser"}, "identity"),
+        ({"target": "browser", "identity": "a", "timeout": "soon"}, "timeout"),
+        ({"target": "model"}, "model_provider"),
+        ({"target": "model", "model_provider": "openai"}, "model_model"),
+        ({"target": "model", "model_provider": "nobody", "model_model": "m"}, "model_provider"),
+        (
+            {"target": "media_stream", "stream_url": "wss://a.example/", "custom_parameters": "{"},
+            "custom_parameters",
+        ),
+        ({"target": "forward", "forward_to": "<b>"}, "forward_to"),
+        ({"target": "voice_agent", "agent_id": NOWHERE}, "agent_id"),
+        ({"target": "missed_call", "timeout": "90"}, "timeout"),
+        ({"target": "webhook", "webhook_url": "https://a.example/", "identity": "x"}, "identity"),
+    ],
+)
+async def test_a_wrong_field_of_each_target_is_named_beside_it(
+    person: Person, given: Mapping[str, str], field: str
+) -> None:
+    page = text_of(await person.post(f"{ONE}/bind", given), 400)
+    assert f'class="hint wrong" id="bind-{field}-hint"' in page, re.findall(r'hint wrong" id="([^"]+)', page)

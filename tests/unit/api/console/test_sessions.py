@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from functools import partial
 from urllib.parse import quote_plus
@@ -260,6 +261,14 @@ async def test_calls_of_another_account_are_not_listed(person: Person) -> None:
         ("trunk=77777777-7777-4777-8777-777777777777", False),
         ("start=2026-01-31&end=2026-01-31", True),
         ("end=2026-01-30", False),
+        # To the minute or second, in UTC with and without a zone, or with an offset.
+        ("start=2026-01-31T12:00&end=2026-01-31T12:00", True),
+        ("start=2026-01-31T12:00:00Z&end=2026-01-31T12:00:00Z", True),
+        ("start=2026-01-31T12:00:01", False),
+        ("start=2026-01-31T12:01Z", False),
+        ("end=2026-01-31T11:59", False),
+        ("start=2026-01-31T17:30:00%2B05:30", True),
+        ("start=2026-01-31T17:31:00%2B05:30", False),
     ],
 )
 async def test_calls_are_searched(person: Person, query: str, found: bool) -> None:
@@ -285,6 +294,7 @@ async def test_values_of_each_column_narrow_the_search(person: Person, stage: Ap
     body = (await person.get(f"{CALLS}?start=2026-01-01")).body.decode().replace("&amp;", "&")
     for link in (
         "start=2026-01-31&end=2026-01-31",
+        "start=2026-01-31T12%3A00Z&end=2026-01-31T12%3A59Z",
         "direction=outbound&start=2026-01-01",
         f"text={quote_plus(record.from_)}&start=2026-01-01",
         "status=busy&start=2026-01-01",
@@ -299,7 +309,31 @@ async def test_values_of_each_column_narrow_the_search(person: Person, stage: Ap
         assert record.call_sid in (await person.get(f"{CALLS}?{link}")).body.decode(), link
 
 
-@pytest.mark.parametrize("query", ["start=yesterday", "length=long", "mos=-1", "price=1e9"])
+@pytest.mark.parametrize(
+    ("query", "start", "end"),
+    [
+        ("start=2026-01-31&end=2026-01-31", "2026-01-31T00:00:00", "2026-01-31T23:59:59"),
+        ("start=2026-01-31T12:00Z&end=2026-01-31T12:59Z", "2026-01-31T12:00:00", "2026-01-31T12:59:59"),
+        ("start=2026-01-31T17:30:00%2B05:30", "2026-01-31T12:00:00", ""),
+    ],
+)
+async def test_the_search_shows_its_time_in_utc(person: Person, query: str, start: str, end: str) -> None:
+    page = (await person.get(f"{CALLS}?{query}")).body.decode()
+    shown = dict(re.findall(r'name="(start|end)" type="datetime-local" step="1" value="([^"]*)"', page))
+    assert shown == {"start": start, "end": end}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "start=yesterday",
+        "end=2026-01-31T25:00",
+        "start=2026-02-30T10:00",
+        "length=long",
+        "mos=-1",
+        "price=1e9",
+    ],
+)
 async def test_a_wrong_value_is_said_beside_its_field(person: Person, query: str) -> None:
     answer = await person.get(f"{CALLS}?{query}&cursor=")
     assert answer.status == 400

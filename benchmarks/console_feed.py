@@ -1,6 +1,10 @@
 """
 Cost of open pages of the console: `python -m benchmarks.console_feed [--pages N] [--calls N] [--seconds S]`.
 
+It measures twice. First calls through a whole server, which SIPp places while others are up: how long their
+set-up takes with the pages open and without, in turns, and what CPU time the server takes (`console_calls`).
+Then the feed alone, at its worst:
+
 Calls are up and change as calls of a minute do: each begins, rings, is answered, has four further events and
 ends. The same changes are made twice: while no page is open, and while so many pages show all of them. The
 difference of the CPU time of the server's process is the cost of the pages; beside it stands by how much its
@@ -30,9 +34,11 @@ import aiohttp
 from aiohttp import web
 
 from api.console.app import Console, ConsoleSettings
-from api.console.visit import COOKIE
 from api.http.app import create_app
+from api.http.session import COOKIE
 from api.process.metrics import Metrics
+from benchmarks.console_calls import Load, measure
+from benchmarks.sut import tools_missing
 from callcontrol.aio.tokens import new_id, utc_now
 from callcontrol.models import CallRecord, CallStatus
 from media.types import StreamMeter
@@ -66,7 +72,10 @@ class _Media(ParkedMedia):
 
     def meters(self) -> dict[int, StreamMeter]:
         """Return what is measured."""
-        return {leg: StreamMeter(randrange(60), randrange(9999), 0, randrange(9999), 0) for leg in (0, 1)}
+        return {
+            leg: StreamMeter(randrange(60), randrange(60), randrange(9999), 0, randrange(9999), 0)
+            for leg in (0, 1)
+        }
 
 
 @dataclass(frozen=True)
@@ -142,7 +151,8 @@ async def _measure(arguments: argparse.Namespace, steps: _Steps) -> dict[str, An
         alone = await _changes(stage, records, arguments.seconds, steps)
         reader = f"{port} {token} {arguments.pages}"
         pages = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "benchmarks.console_feed", "--read", reader)
+            *(sys.executable, "-m", "benchmarks.console_feed", "--read", reader),
+            stdout=asyncio.subprocess.DEVNULL,
         )
         closing.push_async_callback(pages.wait)
         closing.callback(pages.kill)
@@ -165,17 +175,24 @@ async def _measure(arguments: argparse.Namespace, steps: _Steps) -> dict[str, An
 
 
 async def _read(port: int, token: str, pages: int) -> None:
-    """Be so many pages, which read until they are ended."""
+    """Be so many pages, which read until they are ended; tell when each has got its first event."""
     connector = aiohttp.TCPConnector(limit=0)
     timeout = aiohttp.ClientTimeout(total=None)
     headers = {"Cookie": f"{COOKIE}={token}"}
+    opened = 0
     async with aiohttp.ClientSession(connector=connector, timeout=timeout, headers=headers) as session:
 
         async def page() -> None:
+            nonlocal opened
             async with session.get(f"http://127.0.0.1:{port}/console/events?levels=1") as stream:
                 assert stream.status == 200, await stream.text()
+                await stream.content.readline()
+                opened += 1
+                if opened == pages:
+                    print("ready", flush=True)
                 async for _ in stream.content.iter_any():
                     pass
+            raise AssertionError("the server has ended a page")
 
         await asyncio.gather(*(page() for _ in range(pages)))
 
@@ -188,15 +205,21 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=200)
     parser.add_argument("--calls", type=int, default=500)
     parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--rate", type=float, default=10.0, help="calls per second whose set-up is timed")
+    parser.add_argument("--rounds", type=int, default=3, help="turns with the pages, and without")
     parser.add_argument("--read", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.read:
         port, token, pages = arguments.read.split()
         asyncio.run(_read(int(port), token, int(pages)))
         return
+    if missing := tools_missing():
+        parser.error(f"this needs {', '.join(missing)}")
+    load = Load(arguments.pages, arguments.calls, arguments.rate, arguments.seconds, max(1, arguments.rounds))
+    calls = measure(load)
     steps = _Steps()
     with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(steps)) as runner:
-        print(json.dumps(runner.run(_measure(arguments, steps)), indent=2))
+        print(json.dumps({"calls": calls, "feed": runner.run(_measure(arguments, steps))}, indent=2))
 
 
 if __name__ == "__main__":

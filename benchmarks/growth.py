@@ -45,7 +45,7 @@ def run(sut: SystemUnderTest, arguments: argparse.Namespace) -> list[dict[str, A
     seconds, steps = arguments.seconds or 10.0, []
     counts = sorted(map(int, arguments.up.split(",")))
     step(sut, 20, 60)  # The first calls fill caches and pools; they are not counted.
-    with _held_calls(sut, counts[-1]) as held:
+    with held_calls(sut, counts[-1]) as held:
         empty_kib = sample(sut.server.pid).rss_kib
         for up in counts:
             held.grow(up)
@@ -75,7 +75,7 @@ def _measure(sut: SystemUnderTest, seconds: float, rate: float) -> dict[str, Any
     }
 
 
-class _HeldCalls:
+class HeldCalls:
     """Calls that stay up, between trunks of their own."""
 
     def __init__(self, sut: SystemUnderTest, running: ExitStack) -> None:
@@ -83,14 +83,14 @@ class _HeldCalls:
         self._running = running
         self._up = 0
 
-    def grow(self, up: int) -> None:
-        """Bring calls up until there are so many."""
+    def grow(self, up: int, per_s: float = _UP_PER_S) -> None:
+        """Bring calls up until there are so many, `per_s` in a second."""
         more, port = up - self._up, free_port()
         self._up = up
         self._sut.server.add_carrier(f"held-{up}", f"udp:127.0.0.1:{port}", inbound=True)
-        sipp = caller(self._sut, port, Load(more, _UP_PER_S, _HELD_MS), _HELD_NUMBER)
+        sipp = caller(self._sut, port, Load(more, per_s, _HELD_MS), _HELD_NUMBER)
         self._running.callback(sipp.kill)
-        if not wait_until(lambda: self._reached(sipp), more / _UP_PER_S + 30):
+        if not wait_until(lambda: self._reached(sipp), more / per_s + 30):
             raise ServerFailed(f"{up} calls did not come up:\n{sipp.stop().errors}")
         # What their set-up leaves for a while, such as transactions, is not theirs while they are up.
         wait_until(lambda: False, _SETTLED_S if up >= _MANY else 2.0)
@@ -102,11 +102,12 @@ class _HeldCalls:
 
 
 @contextmanager
-def _held_calls(sut: SystemUnderTest, most: int) -> Iterator[_HeldCalls]:
+def held_calls(sut: SystemUnderTest, most: int) -> Iterator[HeldCalls]:
+    """Trunks of calls that stay up until the block ends, of which there are none yet."""
     far_end = free_port()
     sut.server.add_carrier("held", f"udp:127.0.0.1:{far_end}", outbound=True)
     forward = {"target": "forward", "forward_to": f"sip:callee@127.0.0.1:{far_end}"}
     sut.server.add_number(sut.account, _HELD_NUMBER, forward)
     with ExitStack() as running:
         running.callback(callee(sut, far_end, Load(most)).kill)
-        yield _HeldCalls(sut, running)
+        yield HeldCalls(sut, running)

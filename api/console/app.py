@@ -163,7 +163,12 @@ class Console:
         async def handle(request: web.Request) -> web.StreamResponse:
             visit = Visit(self, request, page)
             try:
-                return await self._answer(visit)
+                response = await self._answer(visit)
+                # Of a stream, and of a file that another node has sent, the headers are gone.
+                if not response.prepared:
+                    for name, value in HEADERS.items():
+                        response.headers.setdefault(name, value)
+                return response
             except Unauthorized as error:
                 return self._ask_to_sign_in(visit, error)
             except DomainError as error:

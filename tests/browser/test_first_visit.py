@@ -11,8 +11,8 @@ from fixtures.agent import DemoAgent
 from media.audio import tone
 from tests.acceptance.conftest import customers_of, start_server
 from tests.acceptance.stage import Customer
+from tests.browser.far_ends import served
 from tests.support.browser import HEARD, KEEP, Browsing, violations
-from tests.support.demo_agent import served
 from tests.support.levels import tone_level_dbfs
 from tests.support.server_process import ServerProcess, wait_until
 

@@ -13,11 +13,11 @@ from playwright.sync_api import Page, expect
 
 from fixtures.agent import AgentSession, DemoAgent
 from tests.acceptance.stage import Customer, own_number
+from tests.browser.far_ends import served
 from tests.browser.test_calls import SPEECH, place, until
 from tests.browser.test_hostile import CORPUS, assert_nothing_ran
 from tests.browser.test_webhook_answers import scripted_receiver
 from tests.support.browser import Browsing, violations
-from tests.support.demo_agent import served
 from tests.support.raw_sip import RawSip, raw_sip
 from tests.support.server_process import ServerProcess
 

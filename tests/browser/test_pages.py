@@ -1,43 +1,10 @@
-"""Every page of the navigation in a real browser: it loads without an error, and anybody can use it."""
+"""Frame of the pages in a real browser: its menu, signing in by the printed link, and signing out."""
 
 from __future__ import annotations
 
-import pytest
-
-from api.console.page import all_pages
 from tests.acceptance.stage import Customer
-from tests.support.browser import DESKTOP, PHONE, Browsing, Scheme, violations
+from tests.support.browser import PHONE, Browsing
 from tests.support.server_process import ServerProcess
-
-# That of operators is in test_operators.
-PATHS = [module.nav.path for module in all_pages() if module.nav is not None and module.only != "operators"]
-
-
-@pytest.mark.long(reason="opens every page")
-@pytest.mark.parametrize(
-    ("scheme", "size"),
-    [
-        pytest.param("light", DESKTOP, id="light"),
-        pytest.param("dark", DESKTOP, id="dark"),
-        pytest.param("light", PHONE, id="phone"),
-    ],
-)
-def test_every_page_can_be_used_by_anybody(
-    browsing: Browsing, server: ServerProcess, key: str, scheme: Scheme, size: tuple[int, int]
-) -> None:
-    """axe-core finds no violation, and no page is wider than the screen."""
-    found: dict[str, list[str]] = {}
-    with browsing.person(scheme=scheme, size=size) as page:
-        page.goto(f"{server.url}/console/sign-in")
-        found["sign-in"] = violations(page)
-        browsing.sign_in(page, server.url, key)
-        for path in PATHS:
-            response = page.goto(f"{server.url}{path}")
-            assert response is not None and response.status == 200, path
-            found[path] = violations(page)
-            wider = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
-            assert wider <= 0, f"{path} is {wider} px wider than the screen"
-    assert {path: listed for path, listed in found.items() if listed} == {}
 
 
 def test_pages_work_by_keyboard(browsing: Browsing, server: ServerProcess, key: str) -> None:

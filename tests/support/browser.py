@@ -15,8 +15,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 __all__ = [
     "ARGUMENTS",
@@ -24,15 +25,18 @@ __all__ = [
     "HEARD",
     "KEEP",
     "PHONE",
+    "SCHEMES",
     "Browsing",
     "Scheme",
     "chromium",
     "open_browser",
     "picture",
     "violations",
+    "violations_in_all_looks",
 ]
 
 Scheme = Literal["light", "dark"]
+SCHEMES: tuple[Scheme, ...] = ("light", "dark")
 
 DESKTOP = (1280, 860)
 PHONE = (390, 844)
@@ -52,10 +56,17 @@ HEARD = """async () => {
 }"""
 """Expression for the energy of what the newest connection has received."""
 
+# What the policy of a page forbids is an error of the page, whether or not the browser says so.
+_REPORT = """
+    document.addEventListener("securitypolicyviolation", (event) => {
+        console.error(`policy: ${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}`);
+    });
+"""
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 _AXE = Path(__file__).resolve().parents[1] / "browser" / "axe" / "axe.min.js"
 _TIMEOUT_MS = 30_000
 _PICTURE_WIDTH = 1180
+_NEXT_FRAME = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 # Fake devices: a microphone that beeps, and no question for it.
 ARGUMENTS = (
     "--no-sandbox",
@@ -81,7 +92,8 @@ class Browsing:
         """
         Open a page of a new person, without cookies, until the block ends.
 
-        The block fails if the page has reported an error, but for those that contain one of `errors`.
+        The block fails if the page has reported an error, but for those that contain one of `errors`; and if
+        it has asked more than one host for anything.
         """
         context = self.browser.new_context(
             color_scheme=scheme,
@@ -90,15 +102,18 @@ class Browsing:
             timezone_id="Asia/Kolkata",
         )
         context.set_default_timeout(_TIMEOUT_MS)
+        context.add_init_script(_REPORT)
         wrong: list[str] = []
         context.on("weberror", lambda error: wrong.append(f"script: {error.error}"))
         context.on("console", lambda line: wrong.append(line.text) if line.type == "error" else None)
+        hosts = _hosts_of(context)
         try:
             yield context.new_page()
         finally:
             context.close()
         told = [line for line in wrong if not any(part in line for part in errors)]
         assert told == [], told
+        assert len(hosts) <= 1, hosts
 
     def sign_in(self, page: Page, url: str, key: str) -> None:
         """Sign in with an API key, and wait for the first page."""
@@ -108,15 +123,54 @@ class Browsing:
         page.wait_for_url(lambda there: "sign-in" not in there)
 
 
+def _hosts_of(context: BrowserContext) -> set[str]:
+    """Hosts that the pages of a person ask for anything, as they do."""
+    hosts: set[str] = set()
+
+    def asks(url: str) -> None:
+        # Addresses of data: and blob: have no host.
+        if host := urlsplit(url).netloc:
+            hosts.add(host)
+
+    context.on("request", lambda request: asks(request.url))
+    context.on("page", lambda page: page.on("websocket", lambda socket: asks(socket.url)))
+    return hosts
+
+
 def violations(page: Page) -> list[str]:
     """Rules for accessibility (axe-core: WCAG 2.2 A and AA, best practices) that a page violates."""
-    page.evaluate(_AXE.read_text(encoding="utf-8"))
+    if not page.evaluate("typeof window.axe === 'object'"):
+        page.evaluate(_AXE.read_text(encoding="utf-8"))
     found: dict[str, Any] = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
     return [
         f"{rule['id']}: {node['target']} {node.get('failureSummary', '')}"
         for rule in found["violations"]
         for node in rule["nodes"]
     ]
+
+
+def violations_in_all_looks(page: Page) -> list[str]:
+    """
+    Rules that a page violates, in light and dark, at the width of a desktop and of a telephone.
+
+    It is loaded once. That it is wider than the screen is a violation, too.
+    """
+    found: list[str] = []
+    before = page.viewport_size
+    for width, height in (DESKTOP, PHONE):
+        page.set_viewport_size({"width": width, "height": height})
+        wider = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        if wider > 0:
+            found.append(f"{width} px: {wider} px wider than the screen")
+        for scheme in SCHEMES:
+            page.emulate_media(color_scheme=scheme)
+            # Plots are drawn anew, in the next frame.
+            page.evaluate(_NEXT_FRAME)
+            found += [f"{scheme}, {width} px: {rule}" for rule in violations(page)]
+    if before is not None:
+        page.set_viewport_size(before)
+    page.emulate_media(color_scheme=None)
+    return found
 
 
 def picture(page: Page, name: str, height: int = 940) -> None:
@@ -129,7 +183,7 @@ def picture(page: Page, name: str, height: int = 940) -> None:
     if folder:
         page.set_viewport_size({"width": _PICTURE_WIDTH, "height": height})
         # Plots are drawn anew for the width, in the next frame.
-        page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        page.evaluate(_NEXT_FRAME)
         page.screenshot(path=Path(folder) / f"{name}.png", animations="disabled")
 
 

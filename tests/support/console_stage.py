@@ -10,6 +10,8 @@ from ipaddress import ip_network
 from typing import Any
 from urllib.parse import urlencode
 
+from aiohttp import web
+
 from api.console.app import Console, ConsoleSettings
 from api.console.visit import form_token
 from api.http.app import create_app, trusts
@@ -19,7 +21,7 @@ from tests.support.api_facts import KEY
 from tests.support.api_stage import URL, ApiStage
 from tests.unit.api.client import Answer, Client, client_for
 
-__all__ = ["OURS", "Person", "console_client", "follow_link", "send_form", "sign_in"]
+__all__ = ["OURS", "Person", "console_app", "console_client", "follow_link", "send_form", "sign_in"]
 
 OURS: Mapping[str, str] = {"Sec-Fetch-Site": "same-origin", "Origin": "http://localhost"}
 """Headers that a browser sends with a form of a page of the console."""
@@ -29,8 +31,8 @@ _TOKEN = re.compile(r'name="csrf" value="([0-9a-f]+)"')
 
 
 @asynccontextmanager
-async def console_client(stage: ApiStage, **settings: Any) -> AsyncIterator[Client]:
-    """Serve the application with its console; sources in 10.0.0.0/8 are not limited in rate."""
+async def console_app(stage: ApiStage, **settings: Any) -> AsyncIterator[web.Application]:
+    """Make the application with its console; sources in 10.0.0.0/8 are not limited in rate."""
     app = create_app(
         stage.services, mcp=stage.mcp, lifecycle=stage.lifecycle, metrics=Metrics(), public_url=URL
     )
@@ -42,9 +44,15 @@ async def console_client(stage: ApiStage, **settings: Any) -> AsyncIterator[Clie
     }
     console = Console(stage.services, stage.lifecycle, ConsoleSettings(**values))
     console.attach(app)
-    async with client_for(app) as client:
-        yield client
+    yield app
     await console.close()
+
+
+@asynccontextmanager
+async def console_client(stage: ApiStage, **settings: Any) -> AsyncIterator[Client]:
+    """Serve the application with its console."""
+    async with console_app(stage, **settings) as app, client_for(app) as client:
+        yield client
 
 
 @dataclass

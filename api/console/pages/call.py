@@ -15,7 +15,7 @@ from pydantic_core import to_json
 from api.console.operations import ask
 from api.console.page import Pages
 from api.console.pcap import capture
-from api.console.rendering import HEADERS, refusal_text
+from api.console.rendering import refusal_text
 from api.console.timeline import timeline_of
 from api.console.visit import HOME, Visit
 from api.console.waveform import Unreadable, read_waveform
@@ -89,9 +89,7 @@ async def export_sip(visit: Visit) -> web.StreamResponse:
         raise NotFound(refusal_text("no_signalling"))
     addresses = visit.services.calls.user_agent.addresses
     local = f"{addresses[0].host}:{addresses[0].port}" if addresses else "127.0.0.1:5060"
-    response = web.Response(
-        body=capture(trace, local), content_type="application/vnd.tcpdump.pcap", headers=HEADERS
-    )
+    response = web.Response(body=capture(trace, local), content_type="application/vnd.tcpdump.pcap")
     response.headers["Content-Disposition"] = f'attachment; filename="call-{record.call_sid}.pcap"'
     return response
 
@@ -168,7 +166,7 @@ async def listen(visit: Visit) -> web.StreamResponse:
 async def end_listening(visit: Visit) -> web.StreamResponse:
     """End the page's listening."""
     await visit.services.listeners.close_one(visit.account_sid, visit.sid(), visit.sid("listener"))
-    return web.Response(status=HTTPStatus.NO_CONTENT, headers=HEADERS)
+    return web.Response(status=HTTPStatus.NO_CONTENT)
 
 
 async def _names(visit: Visit, listeners: Sequence[CallListener]) -> dict[str, str]:
@@ -183,4 +181,4 @@ async def _names(visit: Visit, listeners: Sequence[CallListener]) -> dict[str, s
 
 
 def _json(value: Any, status: int = HTTPStatus.OK) -> web.Response:
-    return web.Response(body=to_json(value), status=status, content_type="application/json", headers=HEADERS)
+    return web.Response(body=to_json(value), status=status, content_type="application/json")

@@ -10,7 +10,6 @@ from pydantic_core import to_json
 
 from api.console.feed import call_summary, legs_of
 from api.console.page import Navigation, Pages
-from api.console.rendering import HEADERS
 from api.console.visit import HOME, Visit
 from callcontrol.accounts.aio.sessions import SESSION_LIFE
 from callcontrol.aio.tokens import utc_now
@@ -47,7 +46,7 @@ async def show(visit: Visit) -> web.StreamResponse:
 async def calls(visit: Visit) -> web.StreamResponse:
     """Respond with the calls that are up, for a page that has missed events."""
     body = to_json(await _calls(visit))
-    return web.Response(body=body, content_type="application/json", headers=HEADERS)
+    return web.Response(body=body, content_type="application/json")
 
 
 async def _calls(visit: Visit) -> dict[str, Any]:

@@ -144,8 +144,8 @@ if (axis) {
   let ended = null;
   const followed = follow(axis, {
     onData(data) {
-      // The quality of its legs is known at the end, and its buttons change.
-      if (document.getElementById("facts") && ended === false && !data.call.active && data.call.recording_status !== "in-progress") { window.location.reload(); return; }
+      // The quality of its legs is known at the end, and its buttons change; what was done to it is past.
+      if (document.getElementById("facts") && ended === false && !data.call.active && data.call.recording_status !== "in-progress") { window.location.replace(window.location.pathname); return; }
       ended = !data.call.active;
       call = data.call;
       showFacts(call, texts);

@@ -141,7 +141,7 @@ function sipRow(entry, lanes, y) {
   return [
     element("line", { x1: from, x2: to - sign * 6, y1: y, y2: y, class: "arrow" }),
     element("polygon", { points: head, class: "head" }),
-    text((from + to) / 2, y - 4, cut(entry.label, Math.floor(Math.abs(to - from) / 7.6)), "label", "middle"),
+    text((from + to) / 2, y - 7, cut(entry.label, Math.floor(Math.abs(to - from) / 7.6)), "label", "middle"),
   ];
 }
 

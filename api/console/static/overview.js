@@ -1,6 +1,8 @@
 // The call from end to end on a linear axis: the waveform of its recording, and its most important moments.
 const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const HEIGHT = 132;
+// Room for the values of the plots below, so that a time is at the same place in all.
+export const VALUES = 30;
 
 function columnsOf(data, wave, end) {
   if (!wave?.channels.length) return [[0, end], [null, null], [null, null]];
@@ -57,7 +59,7 @@ export class Overview {
       legend: { show: false },
       cursor: { x: true, y: false, drag: { x: false, y: false }, points: { show: false } },
       scales: { x: { time: false, range: [0, end] }, y: { range: [-1, 1] } },
-      axes: [{ ...axis, size: 26, values: (_, ticks) => ticks.map((tick) => `${tick} s`) }, { show: false }],
+      axes: [{ ...axis, size: 26, values: (_, ticks) => ticks.map((tick) => `${tick} s`) }, { size: VALUES, values: () => [], grid: { show: false }, ticks: { show: false } }],
       series: [{}, wave("--lane-a"), wave("--lane-b")],
       hooks: { draw: [(plot) => this.mark(plot)] },
     }, columnsOf(data, this.wave, end), this.holder);

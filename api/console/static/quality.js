@@ -1,6 +1,9 @@
 // Quality of each leg and direction over time, on the axis of the overview: a small plot for each measure.
+import { VALUES } from "./overview.js";
+
 const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const HEIGHT = 72;
+const HEIGHT = 56;
+const TIMES = 18;
 // Name of a measure, the lines of the time axis that have it, and the range of its plot.
 const MEASURES = [
   ["level_dbfs", "levels", () => [-60, 0]],
@@ -51,7 +54,9 @@ export class QualityPlots {
 
   show(data) {
     // One interval says no more than the table of the call.
-    const enough = (lines) => (lines.some((line) => line.points.length > 1) ? lines.filter((line) => line.points.length) : []);
+    const place = (line) => `${line.leg} ${line.direction}`;
+    const enough = (lines) => (lines.some((line) => line.points.length > 1) ? lines.filter((line) => line.points.length) : [])
+      .sort((one, other) => place(one).localeCompare(place(other)));
     this.lines = { quality: enough(data.quality), levels: enough(data.levels) };
     this.end = Math.max(1, (data.end_ms ?? data.now_ms) / 1000);
     this.holder.hidden = !this.lines.quality.length && !this.lines.levels.length;
@@ -68,24 +73,27 @@ export class QualityPlots {
     this.plots = MEASURES.flatMap(([name, source, range], number) => {
       const [frame, lines] = [this.frames[number], this.lines[source]];
       frame.parentElement.hidden = !lines.length;
-      return lines.length ? [this.plot(name, lines, range, frame)] : [];
+      return lines.length ? [this.plot(name, lines, range, frame, number === MEASURES.length - 1 || !quality.length)] : [];
     });
     this.key.replaceChildren(...(quality.length ? quality : levels).map((line) => this.keyOf(line)));
   }
 
-  plot(name, lines, range, frame) {
+  // The last one has the times of all.
+  plot(name, lines, range, frame, isLast) {
     const muted = style("--muted");
     const axis = { stroke: muted, grid: { stroke: style("--line"), width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
     frame.setAttribute("aria-label", `${frame.dataset.label}. ${summary(lines, name, this.texts)}`);
     return new window.uPlot({
       width: frame.clientWidth,
-      height: HEIGHT,
-      padding: [6, 8, 0, 8],
+      height: isLast ? HEIGHT + TIMES : HEIGHT,
+      padding: [6, 8, isLast ? 0 : 5, 8],
       legend: { show: false },
       cursor: { x: true, y: false, drag: { x: false, y: false }, points: { show: false } },
       scales: { x: { time: false, range: [0, this.end] }, y: { range: (_, low, high) => range(low, high) } },
-      // Their values stand inside, so that times are where those of the overview are.
-      axes: [{ ...axis, size: 18, values: (_, ticks) => ticks.map((tick) => `${tick} s`) }, { ...axis, size: 0, gap: -4, align: 1, space: 22, values: (_, ticks) => ticks.map(Math.abs) }],
+      axes: [
+        { ...axis, size: isLast ? TIMES : 0, values: (_, ticks) => ticks.map((tick) => (isLast ? `${tick} s` : "")) },
+        { ...axis, size: VALUES, space: 18, values: (_, ticks) => ticks.map(Math.abs) },
+      ],
       series: [{}, ...lines.map((line) => ({ ...strokeOf(line), width: 1.5, spanGaps: true, points: { show: line.points.length < 50, size: 4 } }))],
       hooks: { draw: [(plot) => this.mark(plot)] },
     }, columnsOf(lines, name), frame);

@@ -31,8 +31,15 @@ const api = {
 };
 const streams = { title: "Streams", slug: "streams", url: "/asyncapi.json" };
 
+// Three of the library's colours are too pale or too bright for small texts (WCAG AA: a contrast of 4.5).
+const customCss = `
+  .light-mode { --scalar-color-3: #666; --scalar-color-green: #007345; --scalar-color-red: #c80000; }
+  .dark-mode { --scalar-color-3: #999; --scalar-color-red: #ff6b6b; }
+`;
+
 Scalar.createApiReference("#reference", {
   ...quiet,
+  customCss,
   sources: [api, streams].map((source) => ({ ...source, agent: { disabled: true } })),
   defaultHttpClient: { targetKey: "shell", clientKey: "curl" },
   featuredClients: ["shell/curl", "python/requests", "js/fetch"],

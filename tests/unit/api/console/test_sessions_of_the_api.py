@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from api.http.app import create_app
 from api.http.session import API_PATH, COOKIE
+from api.process.metrics import Metrics
 from api.routes import ENDPOINTS
 from tests.support.api_facts import ACCOUNT, KEY, OTHER_ACCOUNT, READER_KEY
-from tests.support.api_stage import ApiStage
-from tests.support.console_stage import OURS, cookie_of, send_form, sign_in
-from tests.unit.api.client import Answer, Client
+from tests.support.api_stage import URL, ApiStage
+from tests.support.console_stage import OURS, console_client, cookie_of, send_form, sign_in
+from tests.unit.api.client import Answer, Client, client_for
 
 BODY = {"url": "https://app.example.com/messaging", "events": ["message.sent"]}
 EVERY, READER, SENDER = "vk_" + "e" * 43, "vm_" + "r" * 43, "vm_" + "s" * 43
@@ -148,3 +150,16 @@ async def test_an_operator_acts_in_the_chosen_account_on_record(web: Client, sta
     assert len((await ask(web, token)).data) == 1
     await operators.choose(token, OTHER_ACCOUNT)
     assert (await ask(web, token)).data == []
+
+
+async def test_without_the_console_no_session_is_accepted(stage: ApiStage) -> None:
+    token = await stage.storage.console_sessions.open(EVERY)
+    app = create_app(
+        stage.services, mcp=stage.mcp, lifecycle=stage.lifecycle, metrics=Metrics(), public_url=URL
+    )
+    async with client_for(app) as client:
+        assert (await ask(client, token)).status == 401
+        assert (await ask(client, token, "POST", body=BODY)).status == 401
+        assert (await ask(client, token, key=EVERY)).status == 200
+    async with console_client(stage) as web:
+        assert (await ask(web, token)).status == 200

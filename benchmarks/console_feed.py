@@ -172,7 +172,7 @@ async def _read(port: int, token: str, pages: int) -> None:
     async with aiohttp.ClientSession(connector=connector, timeout=timeout, headers=headers) as session:
 
         async def page() -> None:
-            async with session.get(f"http://127.0.0.1:{port}/console/events?levels=1") as stream:
+            async with session.get(f"http://127.0.0.1:{port}/console/events?calls=all&levels=1") as stream:
                 assert stream.status == 200, await stream.text()
                 async for _ in stream.content.iter_any():
                     pass

@@ -35,13 +35,11 @@ def is_live(page: Page) -> None:
 def test_ten_pages_are_live_and_each_can_go_on(
     browsing: Browsing, server: ServerProcess, customer: Customer, key: str
 ) -> None:
-    number, _ = customer.lease()
     with tabs(browsing, server, key) as pages:
         for page in pages:
             page.goto(f"{server.url}/console/live")
             is_live(page)
-        assert server.metric("trunkline_http_connections") <= 6 + 1
-        call_sid = place(server, key, number, ECHO, TALKING)
+        call_sid = place(customer, ECHO, **TALKING)
         rows = [page.locator(f'#live-rows a[href$="{call_sid}"]') for page in pages]
         for row in rows:
             expect(row).to_have_count(1)
@@ -59,3 +57,32 @@ def test_ten_pages_are_live_and_each_can_go_on(
         for page in pages:
             page.goto(f"{server.url}/console/calls")
             expect(page.locator("tbody tr")).to_have_count(1)
+
+
+def test_a_page_without_shared_workers_follows_its_calls_while_it_is_seen(
+    browsing: Browsing, server: ServerProcess, customer: Customer, key: str
+) -> None:
+    with browsing.person() as page:
+        page.add_init_script("delete window.SharedWorker")
+        browsing.sign_in(page, server.url, key)
+        page.goto(f"{server.url}/console/live")
+        is_live(page)
+        show(page, seen=False)
+        with page.expect_response("**/console/live/calls"):
+            show(page, seen=True)
+        call_sid = place(customer, ECHO, **TALKING)
+        row = page.locator("#live-rows tr")
+        expect(row).to_have_count(1)
+        server.request("DELETE", f"/v1/Accounts/{customer.account_sid}/Calls/{call_sid}", key)
+        expect(row).to_have_count(0)
+
+
+def show(page: Page, *, seen: bool) -> None:
+    """Let a page be before or behind another one, which a browser without a screen never does."""
+    page.evaluate(
+        """hidden => {
+            Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+            document.dispatchEvent(new Event("visibilitychange"));
+        }""",
+        not seen,
+    )

@@ -333,9 +333,7 @@ class Feed:
             if page.levels and page.calls
         ]
         self._looks += 1
-        changed = self.levels.look(
-            pages.keys(), {call_sid for _, page in single for call_sid in page.calls}
-        )
+        changed = self.levels.look(pages.keys(), {call_sid for _, page in single for call_sid in page.calls})
         for account_sid, page in single:
             told = self._levels_of(page.calls)
             if told:

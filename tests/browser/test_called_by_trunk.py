@@ -56,7 +56,9 @@ def hears_nothing_more(phone: Telephone) -> bool:
     return float(phone.page.evaluate(HEARD)) < before + 1e-5
 
 
-def test_an_endpoint_calls_the_page_with_digits_and_hold_both_ways(browsing: Browsing, tmp_path: Path) -> None:
+def test_an_endpoint_calls_the_page_with_digits_and_hold_both_ways(
+    browsing: Browsing, tmp_path: Path
+) -> None:
     with (
         Exchange(tmp_path / "exchange", HELD_IN_SILENCE) as exchange,
         Pjsua(tmp_path / "alice", "alice", tone_hz=CALLER_HZ) as caller,

@@ -305,7 +305,9 @@ def test_a_page_that_is_left_ends_its_call_within_ten_seconds(
             phone.page.context.new_cdp_session(phone.page).send("Page.crash")
         assert wait_until(lambda: server.request("GET", path, key).data["status"] == "completed", 10.0)
         assert time.monotonic() - left_s < 10.0
-    sent = [entry["message"].split()[0] for entry in server.request("GET", f"{path}/trace", key).data["messages"]]
+    sent = [
+        entry["message"].split()[0] for entry in server.request("GET", f"{path}/trace", key).data["messages"]
+    ]
     # Of the page to the server, and of the server to the party.
     assert sent.count("BYE") == 2, sent
 

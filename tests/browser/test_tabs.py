@@ -49,7 +49,7 @@ def test_ten_pages_are_live_and_each_can_go_on(
             is_live(page)
             expect(page.locator("#ladder")).to_contain_text("INVITE")
         server.request("DELETE", f"/v1/Accounts/{customer.account_sid}/Calls/{call_sid}", key)
-        for page, row in zip(pages[1::2], rows[1::2], strict=True):
+        for row in rows[1::2]:
             expect(row).to_have_count(0)
         for page in pages[::2]:
             expect(page.locator("#ladder")).to_contain_text("BYE")

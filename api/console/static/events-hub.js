@@ -95,6 +95,7 @@ class Connection {
     this._hub = hub;
     this._open = false;
     this._closed = false;
+    this._missed = false;
     this._request = null;
     // One that never stood is of no use any more, but for what it knew.
     this._former = former?._open ? former : (former?._former ?? null);
@@ -126,7 +127,10 @@ class Connection {
       if (this._closed) return;
       failures = this._open ? 0 : failures + 1;
       this._open = false;
-      if (!this.standing) this._hub.lost();
+      if (!this.standing) {
+        this._missed = true;
+        this._hub.lost();
+      }
       const wait = Math.min(RETRY_MS * 2 ** failures, MOST_RETRY_MS);
       await new Promise((resolve) => setTimeout(resolve, wait));
     }
@@ -140,7 +144,10 @@ class Connection {
       const headers = { Accept: "text/event-stream" };
       // While the former stands nothing was missed.
       const lastId = this._lastId ?? (this.standing ? null : this._former?._lastId);
-      if (lastId) headers["Last-Event-ID"] = lastId;
+      if (lastId) {
+        headers["Last-Event-ID"] = lastId;
+        this._missed = false; // the server says what, if anything
+      }
       const response = await fetch(this.path, { headers, signal: request.signal, cache: "no-store" });
       if (response.status === 401) this._end();
       if (!response.ok) return;
@@ -178,6 +185,9 @@ class Connection {
     this._former?.close();
     this._former = null;
     this._hub.greet();
+    // It was away before it could tell a place from which it would go on.
+    if (this._missed) this._hub.take("refresh", {});
+    this._missed = false;
   }
 
   _end() {

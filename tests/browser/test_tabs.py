@@ -78,7 +78,7 @@ def test_a_page_without_shared_workers_follows_its_calls_while_it_is_seen(
 
 
 def show(page: Page, *, seen: bool) -> None:
-    """Let a page be before or behind another one, which a browser without a screen never does."""
+    """Put a page before or behind another one, which a browser without a screen never does."""
     page.evaluate(
         """hidden => {
             Object.defineProperty(document, "hidden", { value: hidden, configurable: true });

@@ -85,7 +85,7 @@ def measured(record: dict[str, Any], *legs: str) -> None:
 
 
 async def charged(desk: Desk, record: dict[str, Any]) -> float:
-    """What the wallet was charged for a call, which is its price."""
+    """Charge of the wallet for a call, which is its price."""
     _, ledger, _ = await desk.ask("GET", "/v1/wallet/ledger?per_page=100")
     (entry,) = [one for one in ledger if one["kind"] == "charge" and one["call_sid"] == record["call_sid"]]
     assert record["price"] == -entry["amount"] and record["bill_duration_sec"] == 60, (record, entry)

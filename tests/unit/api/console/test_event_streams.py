@@ -82,7 +82,7 @@ async def test_the_pages_of_a_session_are_asked_at_once_and_others_are_not(feed:
 
 
 async def streamed(stage: ApiStage, person: Person, query: str, *, watches: bool) -> str:
-    """What a page got until its person has signed out; the server never asks by itself."""
+    """Return what a page got until its person signed out; the server never asks by itself."""
     connector = MemoryConnector({"localhost": person.client.server})
     headers = {"Cookie": f"{COOKIE}={person.cookie}"}
     async with (

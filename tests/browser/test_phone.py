@@ -12,7 +12,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Error, Page, expect
 
 from tests.acceptance.stage import Customer
 from tests.support.browser import DESKTOP, HEARD, KEEP, PHONE, Browsing, Scheme, picture, violations
@@ -302,7 +302,8 @@ def test_a_page_that_is_left_ends_its_call_within_ten_seconds(
             phone.page.close()
         else:
             # It tells the server nothing, as a telephone that is switched off.
-            phone.page.context.new_cdp_session(phone.page).send("Page.crash")
+            with pytest.raises(Error, match="crash"):
+                phone.page.goto("chrome://crash")
         assert wait_until(lambda: server.request("GET", path, key).data["status"] == "completed", 10.0)
         assert time.monotonic() - left_s < 10.0
     sent = [

@@ -184,7 +184,7 @@ async def _read(port: int, token: str, pages: int) -> None:
 
         async def page() -> None:
             nonlocal opened
-            async with session.get(f"http://127.0.0.1:{port}/console/events?levels=1") as stream:
+            async with session.get(f"http://127.0.0.1:{port}/console/events?calls=all&levels=1") as stream:
                 assert stream.status == 200, await stream.text()
                 await stream.content.readline()
                 opened += 1

@@ -12,7 +12,7 @@ import asyncio
 import json
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -80,26 +80,37 @@ def legs_of(services: Services, call_sid: str) -> Sequence[LegView]:
 
 class Subscription(PageEvents):
     """
-    Messages for one page; `call_sid` limits them to a call, and `levels` asks for levels of its legs, too.
+    Messages for the open pages of a browser, which share a connection.
 
-    When too many wait, it loads anew instead.
+    When too many wait, the pages load anew instead. Without `every` and `calls` they are told of no call.
+
+    Attributes:
+        every: True for all calls.
+        calls: Calls whose pages are open.
+        levels: True for the levels of the legs of these calls, too.
+        holder: Token of the session.
     """
 
-    def __init__(self, call_sid: str | None, *, levels: bool = False) -> None:
+    def __init__(
+        self, *, every: bool = True, calls: Collection[str] = (), levels: bool = False, holder: str = ""
+    ) -> None:
         super().__init__(_KEPT, overflow=_REFRESH)
-        self.call_sid = call_sid
+        self.every = every
+        self.calls = frozenset(calls)
         self.levels = levels
+        self.holder = holder
 
 
 class _Channel:
     """
     The open pages of one account, what has changed since the last messages, and the last messages.
 
-    With `every` they are those of all accounts together.
+    With `every` they are those of all accounts together. `began` is the number of the last message before it.
     """
 
-    def __init__(self, elsewhere: Elsewhere, *, every: bool) -> None:
+    def __init__(self, elsewhere: Elsewhere, began: int, *, every: bool) -> None:
         self.elsewhere = elsewhere
+        self.began = began
         self.every = every
         self.pages: set[Subscription] = set()
         self.changed: dict[str, CallRecord] = {}
@@ -122,6 +133,7 @@ class Feed:
         self._number = 0
         self._looks = 0
         self._channels: dict[str | None, _Channel] = {}
+        self._quiet: set[Subscription] = set()
         self._task: asyncio.Task[None] | None = None
         self._looking: asyncio.Task[None] | None = None
         self._closed = False
@@ -129,31 +141,45 @@ class Feed:
     @property
     def pages(self) -> int:
         """Number of open pages."""
-        return sum(len(channel.pages) for channel in self._channels.values())
+        return sum(1 for _ in self._subscribed())
+
+    def _subscribed(self) -> Iterator[Subscription]:
+        yield from self._quiet
+        for channel in self._channels.values():
+            yield from channel.pages
 
     @asynccontextmanager
     async def subscribe(
-        self, account_sid: str | None, call_sid: str | None, last_id: str | None, *, levels: bool = False
+        self, account_sid: str | None, subscription: Subscription, last_id: str | None = None
     ) -> AsyncIterator[Subscription]:
         """
-        Subscribe a page to the calls of an account, or to one of them, until the block ends.
+        Subscribe to the calls of an account, until the block ends.
 
         None for the account stands for all, which operators see.
 
-        With `last_id` it gets the messages after that one, or is told to load anew. With `levels` it also
-        gets the levels of the legs of its call, or of all calls.
+        With `last_id` it gets the messages after that one, or is told to load anew.
 
         Raises:
             ServiceUnavailable: Too many pages are open, or the server is stopping.
         """
         if self._closed or self.pages >= MAX_PAGES:
             raise ServiceUnavailable(refusal_text("too_many_pages"), retry_after_s=5)
+        if not subscription.every and not subscription.calls:
+            self._quiet.add(subscription)
+            subscription.put(self._place() + (b"" if self._knows(last_id) else _REFRESH))
+            try:
+                yield subscription
+            finally:
+                self._quiet.discard(subscription)
+            return
         channel = self._channels.get(account_sid)
         if channel is None:
             elsewhere = Elsewhere(self._services, account_sid)
-            channel = self._channels[account_sid] = _Channel(elsewhere, every=account_sid is None)
-        subscription = Subscription(call_sid, levels=levels)
-        if levels:
+            # Whoever comes back has missed what nobody heard.
+            self._number += 1
+            channel = _Channel(elsewhere, self._number, every=account_sid is None)
+            self._channels[account_sid] = channel
+        if subscription.levels:
             self.levels.tell_again(account_sid)
         channel.pages.add(subscription)
         self._watch()
@@ -167,12 +193,17 @@ class Feed:
             if not self._channels:
                 self._unwatch()
 
+    def judge(self, holder: str) -> None:
+        """Ask now if the pages of a session are still admitted."""
+        for page in self._subscribed():
+            if page.holder == holder:
+                page.doubt()
+
     async def close(self) -> None:
         """End all subscriptions."""
         self._closed = True
-        for channel in self._channels.values():
-            for page in channel.pages:
-                page.end()
+        for page in self._subscribed():
+            page.end()
         self._unwatch()
         task, self._task = self._task, None
         looking, self._looking = self._looking, None
@@ -247,9 +278,10 @@ class Feed:
             for record in found:
                 channel.changed.setdefault(record.call_sid, record)
             for page in channel.pages:
-                # Its signalling and its journal are on that server.
-                if page.call_sid is not None and page.call_sid in channel.elsewhere:
-                    page.put(_REFRESH)
+                # Their signalling and their journals are on that server.
+                for call_sid in page.calls:
+                    if call_sid in channel.elsewhere:
+                        page.put(_refresh_of(call_sid))
 
     def _refresh(self, channel: _Channel) -> None:
         for page in channel.pages:
@@ -276,10 +308,10 @@ class Feed:
         message = self._message({"calls": list(summaries.values())})
         channel.kept.append((self._number, frozenset(summaries), message))
         for place, page in enumerate(list(channel.pages)):
-            if page.call_sid is None:
+            if page.every:
                 page.put(message)
-            elif page.call_sid in summaries:
-                page.put(self._message({"calls": [summaries[page.call_sid]]}))
+            elif found := page.calls & summaries.keys():
+                page.put(self._message({"calls": [summaries[call_sid] for call_sid in found]}))
             if place % _AT_ONCE == _AT_ONCE - 1:
                 # Calls do not wait until all pages are written to.
                 await asyncio.sleep(0)
@@ -293,30 +325,38 @@ class Feed:
         pages = {
             account_sid: wanted
             for account_sid, channel in self._channels.items()
-            if (wanted := [page for page in channel.pages if page.levels and page.call_sid is None])
+            if (wanted := [page for page in channel.pages if page.levels and page.every])
         }
         single = [
             (account_sid, page)
             for account_sid, channel in self._channels.items()
             for page in channel.pages
-            if page.levels and page.call_sid is not None
+            if page.levels and page.calls
         ]
         self._looks += 1
-        changed = self.levels.look(pages.keys(), {str(page.call_sid) for _, page in single})
+        changed = self.levels.look(pages.keys(), {call_sid for _, page in single for call_sid in page.calls})
         for account_sid, page in single:
-            call_sid = str(page.call_sid)
-            told = self.levels.changed.get(call_sid)
-            # By these the page also learns that there is more of its quality to read.
-            if told is None and self._looks % _TELL_CALLS_AGAIN == 0:
-                told = self.levels.told_of(call_sid)
-            if told is not None:
-                self._put_levels(account_sid, page, _levels_message({call_sid: told}))
+            told = self._levels_of(page.calls)
+            if told:
+                self._put_levels(account_sid, page, _levels_message(told))
         for account_sid, levels in changed.items():
             message = _levels_message(levels)
             for place, page in enumerate(pages[account_sid]):
                 self._put_levels(account_sid, page, message)
                 if place % _AT_ONCE == _AT_ONCE - 1:
                     await asyncio.sleep(0)
+
+    def _levels_of(self, calls: Collection[str]) -> CallLevels:
+        """Levels to tell the pages of calls: those that have changed, and now and then the others, too."""
+        found = {}
+        for call_sid in calls:
+            told = self.levels.changed.get(call_sid)
+            # By these the page also learns that there is more of its quality to read.
+            if told is None and self._looks % _TELL_CALLS_AGAIN == 0:
+                told = self.levels.told_of(call_sid)
+            if told is not None:
+                found[call_sid] = told
+        return found
 
     def _put_levels(self, account_sid: str | None, page: Subscription, message: bytes) -> None:
         if page.waiting:
@@ -329,19 +369,28 @@ class Feed:
         text = json.dumps(data, separators=(",", ":"))
         return f"id: {self._process}.{self._number}\nevent: calls\ndata: {text}\n\n".encode()
 
+    def _place(self) -> bytes:
+        return f"retry: 1000\nid: {self._process}.{self._number}\nevent: hello\ndata: {{}}\n\n".encode()
+
+    def _knows(self, last_id: str | None) -> bool:
+        """Return True for a page that is new, or was told its place by this process."""
+        if last_id is None:
+            return True
+        process, _, number = last_id.partition(".")
+        return process == self._process and number.isdecimal() and len(number) <= 15
+
     def _hello(self, channel: _Channel, page: Subscription, last_id: str | None) -> bytes:
         """First message of a page: its place, and what it has missed."""
-        place = f"retry: 1000\nid: {self._process}.{self._number}\nevent: hello\ndata: {{}}\n\n".encode()
+        place = self._place()
         if last_id is None:
             return place
-        process, _, number = last_id.partition(".")
-        if process != self._process or not number.isdecimal() or len(number) > 15:
+        if page.calls or not self._knows(last_id):
             return place + _REFRESH
-        seen = int(number)
+        seen = int(last_id.partition(".")[2])
         missed = [kept for kept in channel.kept if kept[0] > seen]
         first = channel.kept[0][0] if channel.kept else None
         complete = seen == self._number or (first is not None and first <= seen + 1)
-        if not complete or page.call_sid is not None:
+        if not complete or seen < channel.began:
             return place + _REFRESH
         return b"".join(message for _, _, message in missed) + place
 
@@ -349,3 +398,7 @@ class Feed:
 def _levels_message(levels: CallLevels) -> bytes:
     text = json.dumps({"levels": levels}, separators=(",", ":"))
     return f"event: levels\ndata: {text}\n\n".encode()
+
+
+def _refresh_of(call_sid: str) -> bytes:
+    return f"event: refresh\ndata: {json.dumps({'call': call_sid})}\n\n".encode()

@@ -222,6 +222,13 @@ class Visit:
         return form_token(self.token)
 
     @property
+    def events(self) -> str:
+        """Name of the event stream that the open pages of the session share; of no use to anybody else."""
+        chosen = "" if self.session is None else self.session.chosen
+        text = b"events of the console" + chosen.encode()
+        return hmac.new(self.token.encode(), text, hashlib.sha256).hexdigest()[:32]
+
+    @property
     def done(self) -> str | None:
         """Text of what a form has just done."""
         name = self.query("done")

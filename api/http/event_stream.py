@@ -45,8 +45,8 @@ async def send_events(
         await response.prepare(request)
         beat_s = loop.time()
         while (found := await events.next(look_s)) is not None and not has_left(request):
-            if loop.time() >= beat_s + HEARTBEAT_S:
-                beat_s = loop.time()
+            if events.doubted or loop.time() >= beat_s + HEARTBEAT_S:
+                beat_s, events.doubted = loop.time(), False
                 found = found or _BEAT
                 if not await is_admitted():
                     await _write(response, last)

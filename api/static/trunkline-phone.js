@@ -188,6 +188,8 @@ export class Call extends EventTarget {
     this._audio = audio;
     this.connection = new RTCPeerConnection({ bundlePolicy: "max-bundle" });
     this._leave = () => this._tell();
+    this._back = () => this._restart();
+    this._again = null;
     this._restarting = false;
     this._answering = false;
   }
@@ -279,7 +281,9 @@ export class Call extends EventTarget {
     this._turn(made.state);
     await connection.setRemoteDescription({ type: "answer", sdp: made.sdp });
     addEventListener("pagehide", this._leave);
-    // A path that is lost may come back by itself; on another network it does not.
+    // A path that is lost may come back by itself; on another network it does not, and the browser knows of that
+    // network before the connection finds itself lost.
+    addEventListener("online", this._back);
     connection.addEventListener("iceconnectionstatechange", () => {
       if (["disconnected", "failed"].includes(connection.iceConnectionState)) this._restart();
     });
@@ -314,6 +318,7 @@ export class Call extends EventTarget {
   }
 
   async _restart() {
+    clearTimeout(this._again);
     await this._phone
       ._configuration()
       .then((configuration) => this.connection.setConfiguration(configuration))
@@ -338,7 +343,7 @@ export class Call extends EventTarget {
         await connection.setLocalDescription({ type: "rollback" });
       }
       if (error instanceof PhoneError) throw error;
-      setTimeout(() => this._restart(), RETRY_MS[0]);
+      this._again = setTimeout(() => this._restart(), RETRY_MS[0]);
     } finally {
       this._restarting = false;
     }
@@ -359,6 +364,8 @@ export class Call extends EventTarget {
   _end(reason) {
     if (this.state === "ended") return;
     removeEventListener("pagehide", this._leave);
+    removeEventListener("online", this._back);
+    clearTimeout(this._again);
     this.connection.close();
     if (this._own && this._sent) for (const track of this._sent.getTracks()) track.stop();
     if (this._audio) this._audio.srcObject = null;

@@ -10,6 +10,9 @@ class PageEvents:
 
     At most ``kept`` wait for a page that reads too slowly. One more replaces all of them by ``overflow``, or
     the oldest of them where that is None.
+
+    Attributes:
+        doubted: True once it was asked if the page is still admitted; who answers sets it to False.
     """
 
     def __init__(self, kept: int, overflow: bytes | None = None) -> None:
@@ -17,6 +20,7 @@ class PageEvents:
         self._overflow = overflow
         self._ready = asyncio.Event()
         self._over = False
+        self.doubted = False
 
     @property
     def waiting(self) -> bool:
@@ -31,13 +35,18 @@ class PageEvents:
         self._events.append(event)
         self._ready.set()
 
+    def doubt(self) -> None:
+        """Ask at once if the page is still admitted."""
+        self.doubted = True
+        self._ready.set()
+
     def end(self) -> None:
         """End the events; those that wait are lost."""
         self._over = True
         self._ready.set()
 
     async def next(self, timeout_s: float) -> bytes | None:
-        """Wait for events and return all of them; empty after the time, None at the end."""
+        """Wait for events and return all of them; empty after the time or in doubt, None at the end."""
         try:
             async with asyncio.timeout(timeout_s):
                 await self._ready.wait()

@@ -35,6 +35,7 @@ async def choose_account(visit: Visit) -> web.StreamResponse:
     """Enter an account, and go back to the call from which it was chosen, if any; without one, leave it."""
     account_sid = visit.form.get("account", "")
     await visit.storage.operators.choose(visit.token, account_sid or None)
+    visit.console.feed.judge(visit.token)
     call_sid = visit.form.get("call", "")
     if account_sid and UUID.fullmatch(call_sid):
         visit.go(f"{HOME}/calls/{call_sid}")

@@ -2,46 +2,74 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
 from aiohttp import web
 
+from api.console.feed import Subscription
 from api.console.page import Pages
 from api.console.rendering import HEADERS
-from api.console.visit import HOME, Visit
+from api.console.visit import HOME, UUID, Visit
 from api.http.event_stream import send_events
 from api.http.session import signed_in_by
-from callcontrol.errors import DomainError, Forbidden, Unauthorized
+from callcontrol.errors import DomainError, Forbidden, NotFound, Unauthorized, ValidationFailed
 
 __all__ = ["pages"]
+
+MOST_CALLS: Final = 50
+"""Calls whose pages a browser may have open."""
 
 _END: Final = b"event: end\ndata: {}\n\n"
 
 # It has no texts of its own.
-pages = Pages("common", scope="calls.read", every_account=True)
+pages = Pages("common", every_account=True)
 
 
 @pages.get(f"{HOME}/events")
 async def stream(visit: Visit) -> web.StreamResponse:
     """
-    Send the changes of the account's calls, or of the call in the query, until the page is closed.
+    Send what concerns the open pages of a browser, until they are closed.
 
-    With `levels` in the query it also gets the levels of the legs.
+    These are changes of the calls that `call` in the query names, and with `calls=all` of all; with `levels`
+    the levels of their legs, too. A key that may see no calls gets none of them.
 
     It ends with the event `end` when the session does.
     """
-    call_sid = visit.query("call") or None
-    if call_sid is not None:
-        await visit.call(call_sid)
+    reads = visit.may("calls.read")
+    wanted = Subscription(
+        every=reads and visit.query("calls") == "all",
+        calls=await _calls(visit) if reads else (),
+        levels=bool(visit.query("levels")),
+        holder=visit.token,
+    )
     # Of all accounts, for an operator who is in none.
-    account_sid = visit.account_sid or None
+    account_sid = visit.principal.account_sid or None
     last_id = visit.request.headers.get("Last-Event-ID")
-    feed, levels = visit.console.feed, bool(visit.query("levels"))
-    async with feed.subscribe(account_sid, call_sid, last_id, levels=levels) as subscription:
+    async with visit.console.feed.subscribe(account_sid, wanted, last_id) as subscription:
         return await send_events(
             visit.request, subscription, partial(_is_admitted, visit), HEADERS, last=_END
         )
+
+
+async def _calls(visit: Visit) -> Collection[str]:
+    """
+    Calls of the query whose pages the session may see; that of another page must not end those of all.
+
+    Raises:
+        ValidationFailed: There are too many.
+    """
+    named = set(visit.request.query.getall("call", ()))
+    if len(named) > MOST_CALLS:
+        raise ValidationFailed.of("call", f"must be at most {MOST_CALLS}")
+    found = set()
+    for call_sid in named:
+        if UUID.fullmatch(call_sid) is not None:
+            with suppress(NotFound, Forbidden):
+                found.add((await visit.call(call_sid.lower())).call_sid)
+    return found
 
 
 async def _is_admitted(visit: Visit) -> bool:

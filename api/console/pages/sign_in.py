@@ -62,6 +62,7 @@ async def sign_out(visit: Visit) -> web.StreamResponse:
     storage = visit.storage
     sessions = storage.console_sessions if visit.operator is None else storage.operators
     await sessions.close(visit.token)
+    visit.console.feed.judge(visit.token)
     response = visit.show("sign_in.html", next=HOME)
     visit.console.keep_session(visit.request, response, "")
     response.set_status(303)

@@ -118,8 +118,14 @@ export function follow(axis, { onData = () => {} } = {}) {
   return { load, later, heard };
 }
 
-/** Path of the events for the axis of a call. */
-export const eventsOf = (axis) => `/console/events?levels=1&call=${encodeURIComponent(axis.dataset.call)}`;
+/** Follow the events of the call of an axis; returns a function that ends it. */
+export const listenTo = (axis, followed) => listen({
+  call: axis.dataset.call,
+  onCalls: followed.later,
+  onRefresh: followed.load,
+  onHello: followed.later,
+  onLevels: followed.heard,
+});
 
 const clock = (total) => `${Math.floor(total / 60)}:${String(Math.floor(total % 60)).padStart(2, "0")}`;
 
@@ -151,6 +157,6 @@ if (axis) {
       showFacts(call, texts);
     },
   });
-  listen({ path: eventsOf(axis), onCalls: followed.later, onRefresh: followed.load, onLevels: followed.heard });
+  listenTo(axis, followed);
   setInterval(() => { if (call?.active) showFacts(call, texts); }, 1000);
 }

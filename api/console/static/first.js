@@ -1,7 +1,6 @@
 // The request of the API follows the choices, and a call to this browser is answered here.
 import { Phone } from "/webrtc/trunkline-phone.js";
-import { eventsOf, follow } from "./call.js";
-import { listen } from "./events.js";
+import { follow, listenTo } from "./call.js";
 import { grants } from "./token.js";
 
 const LISTENING_MS = 10_000;
@@ -84,7 +83,7 @@ async function place() {
   const followed = follow(axis);
   at("page").replaceChildren(link);
   stop();
-  stop = listen({ path: eventsOf(axis), onCalls: followed.later, onRefresh: followed.load, onLevels: followed.heard });
+  stop = listenTo(axis, followed);
 }
 
 if (form) {

@@ -1,5 +1,9 @@
 // What every page has: the menu on narrow screens, local times, questions before deletions, buttons that copy, and
-// forms whose fields are of a choice, and fields for a time, which is that of the browser here and UTC there.
+// forms whose fields are of a choice, fields for a time, which is that of the browser here and UTC there, and the
+// events that concern all: the end of the session, and a server that was away.
+import { listen } from "./events.js";
+
+const AWAY_MS = 2000;
 const zone = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
 export function showTimes(root = document) {
@@ -71,7 +75,31 @@ document.addEventListener("formdata", ({ target, formData }) => {
   }
 });
 
+/**
+ * End with the session, and catch up with a server that was restarted: by loading the page anew, unless that would
+ * lose what was typed or shown once, or the page does it by itself.
+ */
+function follow() {
+  const { session, missed } = document.body.dataset;
+  if (!session) return;
+  const notice = (name) => document.querySelector(`[data-notice=${name}]`);
+  let typed = false;
+  let away = null;
+  document.addEventListener("input", () => { typed = true; });
+  listen({
+    onHello: () => { clearTimeout(away); notice("away").hidden = true; },
+    onLost: () => { clearTimeout(away); away = setTimeout(() => { notice("away").hidden = false; }, AWAY_MS); },
+    onRefresh: () => {
+      if (missed === "own") return;
+      if (missed === "load" && !typed) window.location.reload();
+      else notice("stale").hidden = false;
+    },
+    onEnd: () => { if (missed === "say") window.location.assign("/console"); else window.location.reload(); },
+  });
+}
+
 menu();
 showTimes();
 showAllFields();
 document.querySelectorAll("[data-utc]").forEach(localMoment);
+follow();

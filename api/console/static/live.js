@@ -181,5 +181,5 @@ async function refresh() {
 
 replace(given.data);
 // What has changed between the page and the stream is not in either.
-listen({ onCalls: change, onRefresh: refresh, onHello: refresh, onLevels: measured, path: "/console/events?levels=1" });
+listen({ every: true, onCalls: change, onRefresh: refresh, onHello: refresh, onLevels: measured });
 setInterval(durations, 1000);

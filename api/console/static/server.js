@@ -1,4 +1,7 @@
 // Measurements of the server as plots: as they are, by the second, or the mean of what was observed meanwhile.
+import { listen } from "./events.js";
+import { showTimes } from "./frame.js";
+
 const EVERY_MS = 5000;
 const MOST_POINTS = 360;
 const LINE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$/;
@@ -81,10 +84,17 @@ class Plot {
   }
 }
 
+const list = document.getElementById("rejected");
+const none = list.firstElementChild;
+
 function showRejected(samples) {
   document.getElementById("banned").textContent = String(sum(samples, "trunkline_sip_banned_sources"));
   const rejected = (samples.get("trunkline_sip_rejected_total") ?? []).filter((sample) => sample.value > 0);
-  if (!rejected.length) return;
+  // Those of a process that was restarted are not of the present one.
+  if (!rejected.length) {
+    list.replaceChildren(none);
+    return;
+  }
   const rows = rejected.map((sample) => {
     const row = document.createElement("tr");
     const reason = document.createElement("td");
@@ -95,7 +105,7 @@ function showRejected(samples) {
     row.append(reason, count);
     return row;
   });
-  document.getElementById("rejected").replaceChildren(...rows);
+  list.replaceChildren(...rows);
 }
 
 const frame = document.querySelector("[data-metrics]");
@@ -114,6 +124,19 @@ async function read() {
   }
 }
 
+/** Take over what the server wrote into the page, as it is now; the plots go on. */
+async function refresh() {
+  const answer = await fetch(window.location.href).catch(() => null);
+  if (!answer?.ok) return;
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  for (const part of document.querySelectorAll("[data-fresh]")) {
+    const now = page.getElementById(part.id);
+    if (now) part.replaceWith(document.importNode(now, true));
+  }
+  showTimes();
+}
+
+listen({ onRefresh: refresh });
 window.addEventListener("resize", () => plots.forEach((plot) => plot.plot.setSize(plot.size())));
 read();
 setInterval(() => { if (!document.hidden) read(); }, EVERY_MS);

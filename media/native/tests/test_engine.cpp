@@ -432,6 +432,29 @@ TEST_CASE("events that are no key are neither told nor passed on") {
     CHECK_FALSE(bench.heard_of(EventKind::dtmf_received));
 }
 
+TEST_CASE("events come with either number of an agreement whose numbers differ") {
+    Bench bench;
+    Peer left;
+    Peer right;
+    auto a = bench.open();
+    auto b = bench.open(a.get());
+    auto settings = towards(left.udp_port());
+    // We have offered 101, and a browser has answered with 126, with which it also sends.
+    settings.dtmf_send_type = 126;
+    a->connect(settings);
+    b->connect(towards(right.udp_port()));
+    a->link(*b);
+    for (const std::uint8_t type : {126, 101}) {
+        const std::uint8_t key = type == 126 ? 4 : 2;
+        left.send(a->udp_port(), header(type == 126 ? 1 : 2, type), {key, 0x8A, 3, 0x20});
+        const auto heard = right.hear();
+        REQUIRE(heard);
+        CHECK(heard->header.payload_type == 101);
+        CHECK(heard->payload[0] == key);
+        CHECK(told(bench, EventKind::dtmf_received).a == '0' + key);
+    }
+}
+
 TEST_CASE("silence is told once, and again after audio") {
     Bench bench;
     Peer peer;

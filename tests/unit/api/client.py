@@ -82,14 +82,19 @@ class MemoryTransport(asyncio.Transport):
 
 
 class Client:
-    """One request per connection."""
+    """
+    One request per connection.
+
+    Attributes:
+        server: Makes the protocol of a connection.
+    """
 
     def __init__(self, server: web.Server) -> None:
-        self._server = server
+        self.server = server
 
     async def raw(self, request: bytes, peer: str = "192.0.2.7") -> Answer:
         """Send bytes and read one answer."""
-        protocol = self._server()
+        protocol = self.server()
         assert isinstance(protocol, RequestHandler)
         transport = MemoryTransport(peer)
         protocol.connection_made(transport)
@@ -109,7 +114,7 @@ class Client:
 
     async def broken_off(self, request: bytes) -> None:
         """Send the beginning of a request and go, once it is being waited for the rest."""
-        protocol = self._server()
+        protocol = self.server()
         assert isinstance(protocol, RequestHandler)
         protocol.connection_made(MemoryTransport("192.0.2.7"))
         protocol.data_received(request)

@@ -39,6 +39,7 @@ Stream::Meaning Stream::meaning_of(std::uint8_t payload_type) const {
         if (!codec::is_g711(settings_.format)) return {Kind::audio, Speech::agreed};
         return {Kind::audio, law_of(settings_.format) == dsp::Law::mu ? Speech::pcmu : Speech::pcma};
     }
+    if (payload_type == settings_.dtmf_send_type) return {Kind::event};
     // The static types mean the same whatever was agreed; some peers send the other law.
     if (payload_type == type_pcmu) return {Kind::audio, Speech::pcmu};
     if (payload_type == type_pcma) return {Kind::audio, Speech::pcma};
@@ -123,7 +124,7 @@ bool Stream::follow_address(const io::Address& source, const rtp::Header& header
 /// Keep account of the far end's numbering; false for a packet that must not be heard.
 bool Stream::follow_source(const rtp::Header& header, std::int64_t now_ns) {
     if (header.ssrc == sender_.ssrc() && loops(header, now_ns)) return false;
-    const bool timed = header.payload_type != settings_.dtmf_receive_type;
+    const bool timed = meaning_of(header.payload_type).kind != Kind::event;
     const rtp::Verdict verdict = reception_.note(header, timed, now_ns);
     if (verdict == rtp::Verdict::suspect) {
         figures_.suspects.add(1);

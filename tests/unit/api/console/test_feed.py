@@ -49,8 +49,8 @@ def events(message: bytes | None) -> list[tuple[str, str, list[str]]]:
 async def test_without_a_page_nothing_is_heard(stage: ApiStage, feed: Feed) -> None:
     calls = stage.storage.calls
     assert calls.watcher is None and calls.journal.watcher is None
-    async with feed.subscribe(ACCOUNT, None, None):
-        async with feed.subscribe(OTHER_ACCOUNT, None, None):
+    async with feed.subscribe(ACCOUNT, Subscription()):
+        async with feed.subscribe(OTHER_ACCOUNT, Subscription()):
             assert calls.watcher is not None and feed.pages == 2
         assert calls.watcher is not None and calls.journal.watcher is not None
     assert calls.watcher is None and calls.journal.watcher is None and feed.pages == 0
@@ -58,9 +58,9 @@ async def test_without_a_page_nothing_is_heard(stage: ApiStage, feed: Feed) -> N
 
 async def test_a_page_gets_the_changes_of_its_account_gathered(stage: ApiStage, feed: Feed) -> None:
     async with (
-        feed.subscribe(ACCOUNT, None, None) as mine,
-        feed.subscribe(ACCOUNT, ENDED_SID, None) as one,
-        feed.subscribe(OTHER_ACCOUNT, None, None) as other,
+        feed.subscribe(ACCOUNT, Subscription()) as mine,
+        feed.subscribe(ACCOUNT, Subscription(every=False, calls=[ENDED_SID])) as one,
+        feed.subscribe(OTHER_ACCOUNT, Subscription()) as other,
     ):
         for page in (mine, one, other):
             assert [name for name, *_ in events(await page.next(5))] == ["hello"]
@@ -79,7 +79,7 @@ async def test_a_page_gets_the_changes_of_its_account_gathered(stage: ApiStage, 
 async def test_a_page_of_an_operator_gets_the_changes_of_all_accounts_with_their_names(
     stage: ApiStage, feed: Feed
 ) -> None:
-    async with feed.subscribe(None, None, None) as every, feed.subscribe(ACCOUNT, None, None) as mine:
+    async with feed.subscribe(None, Subscription()) as every, feed.subscribe(ACCOUNT, Subscription()) as mine:
         await every.next(5), await mine.next(5)
         stage.storage.calls.update(call())
         stage.storage.calls.update(call(OTHER_CALL_SID, OTHER_ACCOUNT))
@@ -91,7 +91,7 @@ async def test_a_page_of_an_operator_gets_the_changes_of_all_accounts_with_their
 
 async def test_an_entry_of_the_journal_changes_its_call(stage: ApiStage, feed: Feed) -> None:
     stage.park(record=call())
-    async with feed.subscribe(ACCOUNT, CALL_SID, None) as page:
+    async with feed.subscribe(ACCOUNT, Subscription(every=False, calls=[CALL_SID])) as page:
         await page.next(5)
         stage.storage.calls.journal.note(CALL_SID, MOMENT.timestamp(), "step", "play", {})
         assert events(await page.next(5))[0][2] == [CALL_SID]
@@ -99,7 +99,7 @@ async def test_an_entry_of_the_journal_changes_its_call(stage: ApiStage, feed: F
 
 async def test_many_changes_are_told_in_several_messages(stage: ApiStage, feed: Feed) -> None:
     records = [call(new_id()) for _ in range(120)]
-    async with feed.subscribe(ACCOUNT, None, None) as page:
+    async with feed.subscribe(ACCOUNT, Subscription()) as page:
         await page.next(5)
         for record in records:
             stage.storage.calls.update(record)
@@ -122,8 +122,8 @@ async def test_calls_of_other_servers_are_told_when_they_change(
         partial(calls.insert, rows=[calls.row_of(it) for it in (elsewhere, call(new_id(), node="here"))])
     )
     async with (
-        feed.subscribe(account_sid, None, None) as page,
-        feed.subscribe(account_sid, elsewhere.call_sid, None) as one,
+        feed.subscribe(account_sid, Subscription()) as page,
+        feed.subscribe(account_sid, Subscription(every=False, calls=[elsewhere.call_sid])) as one,
     ):
         await page.next(5), await one.next(5)
         ((_, _, told),) = events(await page.next(5))
@@ -161,41 +161,41 @@ async def test_the_end_of_a_call_behind_the_newest_is_told(
 
 
 async def test_a_page_that_comes_back_gets_what_it_missed(stage: ApiStage, feed: Feed) -> None:
-    async with feed.subscribe(ACCOUNT, None, None) as stays:
+    async with feed.subscribe(ACCOUNT, Subscription()) as stays:
         ((_, place, _),) = events(await stays.next(5))
         stage.storage.calls.update(call())
         await stays.next(5)
         stage.storage.calls.update(call(ENDED_SID))
         await stays.next(5)
-        async with feed.subscribe(ACCOUNT, None, place) as back:
+        async with feed.subscribe(ACCOUNT, Subscription(), place) as back:
             found = events(await back.next(5))
         assert [(name, calls) for name, _, calls in found] == [
             ("calls", [CALL_SID]),
             ("calls", [ENDED_SID]),
             ("hello", []),
         ]
-        async with feed.subscribe(ACCOUNT, None, found[-1][1]) as again:
+        async with feed.subscribe(ACCOUNT, Subscription(), found[-1][1]) as again:
             assert [name for name, *_ in events(await again.next(5))] == ["hello"]
 
 
 @pytest.mark.parametrize("last_id", ["other-process.3", "", ".", "nonsense", "x." + "9" * 40])
 async def test_after_a_restart_a_page_loads_anew(feed: Feed, last_id: str) -> None:
-    async with feed.subscribe(ACCOUNT, None, last_id) as page:
+    async with feed.subscribe(ACCOUNT, Subscription(), last_id) as page:
         assert [name for name, *_ in events(await page.next(5))] == ["hello", "refresh"]
 
 
 async def test_a_page_that_was_away_for_too_long_loads_anew(stage: ApiStage, feed: Feed) -> None:
-    async with feed.subscribe(ACCOUNT, None, None) as page:
+    async with feed.subscribe(ACCOUNT, Subscription()) as page:
         ((_, place, _),) = events(await page.next(5))
         stage.storage.calls.update(call())
         await page.next(5)
     # Nobody was there, so nothing was kept.
-    async with feed.subscribe(ACCOUNT, None, place) as page:
+    async with feed.subscribe(ACCOUNT, Subscription(), place) as page:
         assert [name for name, *_ in events(await page.next(5))] == ["hello", "refresh"]
 
 
 async def test_what_waits_for_a_slow_page_is_bounded() -> None:
-    page = Subscription(None)
+    page = Subscription()
     for _ in range(1000):
         page.put(b"event: calls\ndata: {}\n\n")
     found = events(await page.next(5))
@@ -203,9 +203,9 @@ async def test_what_waits_for_a_slow_page_is_bounded() -> None:
 
 
 async def test_a_server_that_stops_ends_the_pages(stage: ApiStage, feed: Feed) -> None:
-    async with feed.subscribe(ACCOUNT, None, None) as page:
+    async with feed.subscribe(ACCOUNT, Subscription()) as page:
         await feed.close()
         assert await page.next(5) is None
     with pytest.raises(ServiceUnavailable):
-        async with feed.subscribe(ACCOUNT, None, None):
+        async with feed.subscribe(ACCOUNT, Subscription()):
             pass

@@ -79,7 +79,7 @@ async def test_the_page_of_a_call_is_told_its_levels_and_they_are_kept(
     journal = stage.storage.calls.journal
     for record in (parked.record, other.record):
         journal.note(record.call_sid, MOMENT.timestamp(), "event", "call.answered", {})
-    async with feed.subscribe(ACCOUNT, CALL_SID, None, levels=True) as page:
+    async with feed.subscribe(ACCOUNT, Subscription(every=False, calls=[CALL_SID], levels=True)) as page:
         assert await told(page) == {CALL_SID: [[0, 40, None, None], [1, 0, None, None], [2, 0, None, None]]}
         assert feed.levels.measured == 1
         # And again after some looks, although nothing has changed.
@@ -149,14 +149,14 @@ async def test_the_newest_calls_are_measured(
 async def test_pages_that_ask_are_told_and_others_are_not(feed: Feed, parked: ParkedCall) -> None:
     parked.media.of = {0: meter(20)}
     async with (
-        feed.subscribe(ACCOUNT, None, None) as calls_only,
-        feed.subscribe(OTHER_ACCOUNT, None, None, levels=True) as other,
-        feed.subscribe(ACCOUNT, None, None, levels=True) as page,
+        feed.subscribe(ACCOUNT, Subscription()) as calls_only,
+        feed.subscribe(OTHER_ACCOUNT, Subscription(levels=True)) as other,
+        feed.subscribe(ACCOUNT, Subscription(levels=True)) as page,
     ):
         for each in (calls_only, other):
             await each.next(5)
         assert await told(page) == {CALL_SID: [[0, 40, None, None]]}
-        async with feed.subscribe(ACCOUNT, None, None, levels=True) as later:
+        async with feed.subscribe(ACCOUNT, Subscription(levels=True)) as later:
             assert await told(later) == {CALL_SID: [[0, 40, None, None]]}, "what has not changed as well"
         assert not calls_only.waiting and not other.waiting
         assert parked.media.stopped == 0
@@ -165,8 +165,8 @@ async def test_pages_that_ask_are_told_and_others_are_not(feed: Feed, parked: Pa
 
 async def test_a_page_that_reads_slowly_is_not_filled_with_levels(feed: Feed, parked: ParkedCall) -> None:
     async with (
-        feed.subscribe(ACCOUNT, None, None, levels=True) as slow,
-        feed.subscribe(ACCOUNT, None, None, levels=True) as page,
+        feed.subscribe(ACCOUNT, Subscription(levels=True)) as slow,
+        feed.subscribe(ACCOUNT, Subscription(levels=True)) as page,
     ):
         for level_db in (20, 30, 40):
             parked.media.of = {0: meter(level_db)}
@@ -186,7 +186,7 @@ async def test_a_defect_of_a_call_stops_no_page(
 
     failed: list[int] = []
     monkeypatch.setattr(parked.media, "meters", fails)
-    async with feed.subscribe(ACCOUNT, None, None, levels=True) as page:
+    async with feed.subscribe(ACCOUNT, Subscription(levels=True)) as page:
         await until(lambda: len(failed) > 1)
         monkeypatch.undo()
         parked.media.of = {0: meter(20)}

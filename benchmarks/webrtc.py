@@ -1,10 +1,10 @@
 """
-CPU of browsers' legs: `python -m benchmarks.webrtc [--legs N] [--seconds S] [--rounds N] [--before DIRECTORY]`.
+CPU of browsers' legs: `python -m benchmarks.webrtc [--legs N] [--seconds S] [--rounds N] [--before FOLDER]`.
 
-Browsers call browsers through a whole server on one core, so that each call has two such legs: with HTTP, ICE,
-DTLS and on-net INVITEs, and SRTP of G.711 both ways, 50 packets a second and direction. All of them are one
-process on another core. Prints what the server takes by thread, without calls and with them; with `--before`
-in turns with another checkout, whose `make setup` has run.
+Browsers call browsers through a whole server on one core, so that each call has two such legs: with HTTP,
+ICE, DTLS and on-net INVITEs, and SRTP of G.711 both ways, 50 packets a second and direction. All of them are
+one process on another core. Prints what calls add to an idle server, by thread; with `--before` in turns with
+another checkout, whose `make setup` has run.
 """
 
 from __future__ import annotations
@@ -118,9 +118,7 @@ async def _with_calls(server: ServerProcess, account: Account, legs: int, second
     async with AsyncExitStack() as closing:
         connector = aiohttp.TCPConnector(limit=0)
         timeout = aiohttp.ClientTimeout(total=None)
-        http = await closing.enter_async_context(
-            aiohttp.ClientSession(connector=connector, timeout=timeout)
-        )
+        http = await closing.enter_async_context(aiohttp.ClientSession(connector=connector, timeout=timeout))
         customer = _Customer(http, server, account)
         idle = await _window(server.pid, seconds / 2)
         peers: list[BrowserPeer] = []

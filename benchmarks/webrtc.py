@@ -131,7 +131,14 @@ async def _with_calls(server: ServerProcess, account: Account, legs: int, second
         arrived = sum(peer.packets for peer in peers) - heard
         assert all(peer.unreadable == 0 for peer in peers)
     found = {part: round(busy[part] - idle[part], 2) for part in _PARTS}
-    return {**found, "idle": round(idle["all"], 2), "arrived": round(100 * arrived / expected, 1)}
+    # Each packet that arrived is one that came in and one that went out.
+    per_leg_us = 1e4 * (busy["all"] - idle["all"]) * _PACKETS_A_SECOND / (arrived / seconds)
+    return {
+        **found,
+        "idle": round(idle["all"], 2),
+        "arrived": round(100 * arrived / expected, 1),
+        "us_per_leg_s": round(per_leg_us, 1),
+    }
 
 
 def _turn(legs: int, seconds: float, checkout: Path | None) -> Cpu:

@@ -42,10 +42,13 @@ async def desk(
     await agent.start()
     await receiver.start()
     customer = await add_customer(server.storage, NUMBER)
+    # With two threads, calls have the one that browsers' packets do not come to: it has fewer streams.
+    other = server.control.engine.open_stream(lambda event: None)
     async with aiohttp.ClientSession() as http:
         yield Desk(
             server, agent, receiver, http, customer.account_sid, customer.key, customer.phone_number_id
         )
+        other.close()
         assert server.control.engine.stats().ports_in_use == 0
         assert server.services.browser_calls.socket.legs == 0
     await receiver.close()
@@ -79,22 +82,11 @@ async def pair(desk: Desk) -> AsyncIterator[tuple[BrowserPeer, BrowserPeer]]:
             await called.leave()
 
 
-async def test_two_pairs_of_browsers_hear_each_other(desk: Desk) -> None:
-    async with pair(desk) as (first, second):
-        async with pair(desk) as (third, fourth):
-            for peer, hz in ((first, THERE_HZ), (second, HERE_HZ), (third, THERE_HZ), (fourth, HERE_HZ)):
-                await hears(peer, hz)
-            assert first.unreadable == third.unreadable == 0
-
-
-async def test_a_browser_is_heard_while_the_event_loop_stands_still(desk: Desk) -> None:
-    await desk.bind(target="forward", forward_to=ECHO)
-    peer = BrowserPeer(tone(HERE_HZ, 2000))
-    async with desk.calling(peer) as call:
-        await desk.reaches(call["call_sid"], "active")
-        await hears(peer, HERE_HZ)
-        # What had been sent before may still come, and is far less.
-        assert peer.talk_alone(100) > 50
+async def test_two_browsers_hear_each_other(desk: Desk) -> None:
+    async with pair(desk) as (calling, called):
+        await hears(calling, THERE_HZ)
+        await hears(called, HERE_HZ)
+        assert calling.unreadable == called.unreadable == 0
 
 
 async def test_forged_replayed_and_cut_packets_are_heard_by_nobody(desk: Desk) -> None:
@@ -105,17 +97,15 @@ async def test_forged_replayed_and_cut_packets_are_heard_by_nobody(desk: Desk) -
         await desk.reaches(call["call_sid"], "active")
         await hears(peer, HERE_HZ)
         before = engine.dropped()
-        packet = peer.seal()
         for _ in range(20):
-            peer.send(packet)
-            peer.send(packet[:-1] + bytes([packet[-1] ^ 1]))
-            peer.send(packet[:-5])
-            peer.send(packet[:12])
-            peer.send(packet[:12] + os.urandom(160))
+            packet = peer.seal()
+            forged = packet[:-1] + bytes([packet[-1] ^ 1])
+            for sent in (forged, packet[:-5], packet[:12], packet[:12] + os.urandom(160), packet, packet):
+                peer.send(sent)
         await until(
             lambda: (
-                engine.dropped()["unauthentic"] - before["unauthentic"] >= 80
-                and engine.dropped()["duplicate"] - before["duplicate"] >= 19
+                engine.dropped()["unauthentic"] - before["unauthentic"] == 80
+                and engine.dropped()["duplicate"] - before["duplicate"] == 20
             )
         )
         peer.heard.clear()

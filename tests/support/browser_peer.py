@@ -255,21 +255,21 @@ class BrowserPeer(asyncio.DatagramProtocol):
         self._sequence += 1
         return self._protect.protect(head + payload)
 
-    def talk_alone(self, packets: int) -> int:
+    def talk_alone(self, packets: int, patience_s: float) -> int:
         """
-        Send packets while nothing else of this process runs; return how many came back meanwhile.
+        Send audio, though nothing else of this process runs, until so many packets have come.
 
-        At most so many: then it ends.
+        Returns how many came.
         """
         assert self._transport is not None and self._to is not None
         before, descriptor = self.packets, self._transport.get_extra_info("socket").fileno()
         with socket.socket(fileno=os.dup(descriptor)) as own:
-            for _ in range(packets):
+            for _ in range(round(patience_s / _PACKET_S)):
                 own.sendto(self.seal(), self._to)
-                while select.select([own], [], [], _PACKET_S)[0]:
+                while self.packets - before < packets and select.select([own], [], [], _PACKET_S)[0]:
                     self.datagram_received(own.recv(2048), self._to)
-                    if self.packets - before >= packets:
-                        return packets
+                if self.packets - before >= packets:
+                    break
         return self.packets - before
 
     def _take_rtp(self, data: bytes) -> None:

@@ -125,18 +125,18 @@ async def _with_calls(server: ServerProcess, account: Account, legs: int, second
         for place in range(legs // 2):
             peers += await closing.enter_async_context(_call(customer, place))
         await asyncio.sleep(_SETTLE_S)
-        began_s, heard = time.monotonic(), sum(peer.packets for peer in peers)
+        sent, arrived = -sum(peer.sent for peer in peers), -sum(peer.packets for peer in peers)
         busy = await _window(server.pid, seconds)
-        expected = _PACKETS_A_SECOND * len(peers) * (time.monotonic() - began_s)
-        arrived = sum(peer.packets for peer in peers) - heard
+        sent, arrived = sent + sum(peer.sent for peer in peers), arrived + sum(peer.packets for peer in peers)
         assert all(peer.unreadable == 0 for peer in peers)
     found = {part: round(busy[part] - idle[part], 2) for part in _PARTS}
-    # Each packet that arrived is one that came in and one that went out.
-    per_leg_us = 1e4 * (busy["all"] - idle["all"]) * _PACKETS_A_SECOND / (arrived / seconds)
+    # A busy machine sends fewer packets than legs do: a leg's second is 50 that came in and as many out.
+    per_leg_us = 1e4 * found["all"] * _PACKETS_A_SECOND * seconds / arrived
     return {
         **found,
         "idle": round(idle["all"], 2),
-        "arrived": round(100 * arrived / expected, 1),
+        "sent": round(100 * sent / (_PACKETS_A_SECOND * len(peers) * seconds), 1),
+        "lost": round(100 * (sent - arrived) / sent, 1),
         "us_per_leg_s": round(per_leg_us, 1),
     }
 

@@ -156,6 +156,11 @@ class BrowserPeer(asyncio.DatagramProtocol):
         last = struct.pack("!BBH", digit, 0x80 | 10, _PACKET_SAMPLES * packets)
         self._events += [*event, last, last, last]
 
+    @property
+    def sent(self) -> int:
+        """Packets of audio and keys that were sealed so far."""
+        return self._sequence - 1
+
     def hang_up(self) -> None:
         """Close the connection, as a page does that is left."""
         self._dtls.shutdown()

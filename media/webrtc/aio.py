@@ -53,7 +53,7 @@ _UNSELECTED_S: Final = 2.0
 _CONNECT_S: Final = 15.0
 _CERTIFICATE_DAYS: Final = 365
 _SOURCE: Final = struct.Struct("!BH16s")
-"""What the engine puts before each datagram: version of IP, port and host."""
+"""Prefix of each datagram from the engine: version of IP, port and host."""
 _ANY: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator
@@ -21,7 +20,7 @@ from tests.integration.test_called_browsers import answer, page
 from tests.support.browser_peer import BrowserPeer, binding_request
 from tests.support.customers import add_customer
 from tests.support.loopback_server import loopback_settings
-from tests.support.waiting import until
+from tests.support.waiting import look_again, until
 from tests.support.webhook_stage import Receiver
 
 ECHO = "+919800000001"
@@ -156,7 +155,7 @@ async def test_a_flood_of_checks_stops_nobody_s_audio(desk: Desk) -> None:
             for _ in range(40):
                 for _ in range(100):
                     stranger.sendto(check, ("127.0.0.1", port))
-                await asyncio.sleep(0.01)
+                await look_again()
         peer.heard.clear()
         await hears(peer, HERE_HZ)
         assert (await desk.reaches(call["call_sid"], "active"))["reason"] is None

@@ -1,9 +1,10 @@
 """
-CPU cost of browsers' legs: `python -m benchmarks.webrtc [--legs N] [--seconds N]`.
+CPU of browsers' legs: `python -m benchmarks.webrtc [--legs N] [--seconds S] [--rounds N] [--before FOLDER]`.
 
-The server's socket passes packets between so many browsers and ports of an engine, 50 packets a second and
-direction. Both ends are sockets of another process, which checks the paths first, as browsers do, and counts
-what arrives. Prints the share of a core that the passing takes, the loop's own work included.
+Browsers call browsers through a whole server on one core, so that each call has two such legs: with HTTP,
+ICE, DTLS and on-net INVITEs, and SRTP of G.711 both ways, 50 packets a second and direction. All of them are
+one process on another core. Prints what calls add to an idle server, by thread; with `--before` in turns with
+another checkout, whose `make setup` has run.
 """
 
 from __future__ import annotations
@@ -11,104 +12,177 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import socket
-import subprocess
-import sys
+import os
+import tempfile
 import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any
 
+import aiohttp
 import uvloop
 
-from media.types import EngineSettings
-from media.webrtc.aio import BrowserLeg, BrowserSocket
-from media.webrtc.descriptions import parse_offer
-from tests.support.browser_peer import binding_request, offer_lines
+from benchmarks.machine import SUT_PREFIX, describe
+from media.audio import tone
+from tests.support.browser_peer import BrowserPeer
+from tests.support.ports import free_port
+from tests.support.server_process import Account, ServerProcess
+from tests.support.waiting import until
 
-_PACKET_BYTES = 182
-"""An RTP packet of G.711, 20 ms, with SRTP's tag."""
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PACKETS_A_SECOND = 50
+_SETTLE_S = 2.0
+_PARTS = ("all", "loop", "media", "others")
 
-_EVERY_S = 0.02
+Cpu = dict[str, float]
 
 
-def ends(legs: list[tuple[str, str]], port: int, seconds: float) -> None:
-    """Be the browsers and the engine: print the engine's ports, send at each line of input, count."""
-    browsers, engines = [_udp() for _ in legs], [_udp() for _ in legs]
-    for browser, (ufrag, password) in zip(browsers, legs, strict=True):
-        browser.sendto(binding_request(f"{ufrag}:peer", password), ("127.0.0.1", port))
-        assert browser.recv(2048)[:2] == b"\x01\x01"
-    print(json.dumps([engine.getsockname()[1] for engine in engines]), flush=True)
-    sys.stdin.readline()
-    packet, received, sent = bytes([0x80]) + bytes(_PACKET_BYTES - 1), 0, 0
-    began_s = time.monotonic()
-    for turn in range(int(seconds / _EVERY_S)):
-        for place, end in enumerate([*browsers, *engines]):
-            # Spread over the packet's time, as independent senders are.
-            due_s = began_s + turn * _EVERY_S + place * _EVERY_S / (2 * len(legs))
-            while (left_s := due_s - time.monotonic()) > 0:
-                time.sleep(left_s)  # noqa: TID251  (a process of its own, without a loop)
-            end.sendto(packet, ("127.0.0.1", port))
-            sent += 1
-    for end in [*browsers, *engines]:
-        end.settimeout(0.2)
+class _Customer:
+    """The account's requests."""
+
+    def __init__(self, http: aiohttp.ClientSession, server: ServerProcess, account: Account) -> None:
+        self._http, self._server, self._key = http, server, account.api_key
+
+    async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        headers = {"Authorization": f"Bearer {self._key}"}
+        async with self._http.post(self._server.url + path, json=body, headers=headers) as response:
+            answer = await response.json()
+            assert response.status < 300, answer
+            return dict(answer["data"])
+
+    @asynccontextmanager
+    async def page(self, identity: str) -> AsyncIterator[AsyncIterator[dict[str, Any]]]:
+        """Keep a page with the telephone open; gives the calls that ring."""
+        made = await self.post("/v1/webrtc/tokens", {"identity": identity, "receives_calls": True})
+        headers = {"Authorization": f"Bearer {made['token']}"}
+        url = f"{self._server.url}/v1/webrtc/events"
+        async with self._http.get(url, headers=headers) as response:
+            yield _ringing(response)
+
+
+async def _ringing(response: aiohttp.ClientResponse) -> AsyncIterator[dict[str, Any]]:
+    event = ""
+    async for line in response.content:
+        name, _, value = line.decode().rstrip().partition(": ")
+        if name == "event":
+            event = value
+        elif name == "data" and event == "ringing":
+            yield json.loads(value)
+
+
+@asynccontextmanager
+async def _call(customer: _Customer, place: int) -> AsyncIterator[list[BrowserPeer]]:
+    """A call of one browser to another, which is up until the block ends."""
+    pair = [BrowserPeer(tone(hz, 2000)) for hz in (440.0, 700.0)]
+    identity = f"called-{place}"
+    async with customer.page(identity) as rings:
+        body = {"sdp": pair[0].offer(), "to": f"browser:{identity}", "from": f"calling-{place}"}
+        made = await customer.post("/v1/webrtc/calls", body)
+        await pair[0].connect(made["sdp"])
+        ring = await anext(rings)
+        path = f"/v1/webrtc/calls/{ring['call_sid']}/answer"
+        answered = await customer.post(path, {"sdp": pair[1].offer()})
+        await pair[1].connect(answered["sdp"])
+        await until(lambda: all(peer.packets > 0 for peer in pair))
         try:
-            while end.recv(2048):
-                received += 1
-        except TimeoutError:
-            continue
-    print(json.dumps([sent, received]), flush=True)
+            yield pair
+        finally:
+            for peer in pair:
+                peer.hang_up()
+                await peer.leave()
 
 
-def _udp() -> socket.socket:
-    made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
-    made.bind(("127.0.0.1", 0))
-    made.settimeout(5.0)
-    return made
+def _cpu(pid: int) -> Cpu:
+    """Seconds that the threads of a process have taken: the event loop's, the media engine's, others."""
+    spent = dict.fromkeys(_PARTS, 0.0)
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        name, _, fields = (task / "stat").read_text().partition("(")[2].rpartition(") ")
+        used_s = sum(map(int, fields.split()[11:13])) / _TICKS
+        part = "loop" if int(task.name) == pid else "media" if name.startswith("tl-media") else "others"
+        spent[part] += used_s
+        spent["all"] += used_s
+    return spent
 
 
-async def measure(count: int, seconds: float) -> None:
-    """Pass packets of so many legs, and print what it costs."""
-    passing = BrowserSocket(EngineSettings())
-    offer = parse_offer("\r\n".join([*offer_lines(bytes(32)), ""]), ["PCMU"])
-    legs: list[BrowserLeg] = [
-        passing.open_leg(offer, lambda keys: None, lambda end: None) for _ in range(count)
-    ]
-    told = [(leg.ice.local.ufrag, leg.ice.local.password) for leg in legs]
-    far = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "benchmarks.webrtc", "--ends", json.dumps(told)),
-        *("--port", str(passing.address[1]), "--seconds", str(seconds)),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    assert far.stdin is not None and far.stdout is not None
-    for leg, port in zip(legs, json.loads(await far.stdout.readline()), strict=True):
-        leg.connect_engine(port)
-    began_s, worked_s = time.monotonic(), time.process_time()
-    far.stdin.write(b"\n")
-    sent, received = json.loads(await far.stdout.readline())
-    took_s, worked_s = time.monotonic() - began_s, time.process_time() - worked_s
-    await far.wait()
-    for leg in legs:
-        leg.close()
-    passing.close()
-    print(
-        f"{count} legs, {sent / took_s:.0f} packets/s, {sent - received} lost: "
-        f"{100 * worked_s / took_s:.1f} % of a core, {1e6 * worked_s / sent:.1f} us a packet"
-    )
+async def _window(pid: int, seconds: float) -> Cpu:
+    """Percents of a core that a process takes for a while."""
+    began_s, before = time.monotonic(), _cpu(pid)
+    await asyncio.sleep(seconds)
+    after, took_s = _cpu(pid), time.monotonic() - began_s
+    return {part: 100 * (after[part] - before[part]) / took_s for part in _PARTS}
+
+
+async def _with_calls(server: ServerProcess, account: Account, legs: int, seconds: float) -> Cpu:
+    async with AsyncExitStack() as closing:
+        connector = aiohttp.TCPConnector(limit=0)
+        timeout = aiohttp.ClientTimeout(total=None)
+        http = await closing.enter_async_context(aiohttp.ClientSession(connector=connector, timeout=timeout))
+        customer = _Customer(http, server, account)
+        idle = await _window(server.pid, seconds / 2)
+        peers: list[BrowserPeer] = []
+        for place in range(legs // 2):
+            peers += await closing.enter_async_context(_call(customer, place))
+        await asyncio.sleep(_SETTLE_S)
+        sent, arrived = -sum(peer.sent for peer in peers), -sum(peer.packets for peer in peers)
+        busy = await _window(server.pid, seconds)
+        sent, arrived = sent + sum(peer.sent for peer in peers), arrived + sum(peer.packets for peer in peers)
+        assert all(peer.unreadable == 0 for peer in peers)
+    found = {part: round(busy[part] - idle[part], 2) for part in _PARTS}
+    # A busy machine sends fewer packets than legs do: a leg's second is 50 that came in and as many out.
+    per_leg_us = 1e4 * found["all"] * _PACKETS_A_SECOND * seconds / arrived
+    return {
+        **found,
+        "idle": round(idle["all"], 2),
+        "sent": round(100 * sent / (_PACKETS_A_SECOND * len(peers) * seconds), 1),
+        "lost": round(100 * (sent - arrived) / sent, 1),
+        "us_per_leg_s": round(per_leg_us, 1),
+    }
+
+
+def _turn(legs: int, seconds: float, checkout: Path | None) -> Cpu:
+    """Measure one server, a fresh one."""
+    with tempfile.TemporaryDirectory(prefix="trunkline-webrtc-") as directory:
+        server = ServerProcess(
+            Path(directory),
+            prefix=SUT_PREFIX,
+            rtp_ports=8 * legs,
+            environment={"TRUNKLINE_WEBRTC_PORT": str(free_port()), "TRUNKLINE_MAX_CPS": "1000"},
+        )
+        server.checkout = checkout
+        with server.starting():
+            account = server.add_account()
+            found = uvloop.run(_with_calls(server, account, legs, seconds))
+        server.stop()
+    return found
+
+
+def _rounds(options: argparse.Namespace) -> Iterator[tuple[str, list[Cpu]]]:
+    turns: dict[str, list[Cpu]] = {"now": []} if options.before is None else {"before": [], "now": []}
+    for _ in range(options.rounds):
+        for name, found in turns.items():
+            found.append(_turn(options.legs, options.seconds, options.before if name == "before" else None))
+            print(f"{name:>8}  {found[-1]}", flush=True)
+    yield from turns.items()
 
 
 def main() -> None:
+    """Measure, and print what was found and the medians of it."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--legs", type=int, default=50)
-    parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--ends", help=argparse.SUPPRESS)
-    parser.add_argument("--port", type=int, default=0, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.ends is not None:
-        ends(json.loads(arguments.ends), arguments.port, arguments.seconds)
-    else:
-        uvloop.run(measure(arguments.legs, arguments.seconds))
+    parser.add_argument("--seconds", type=float, default=15.0)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--before", type=Path, help="another checkout")
+    options = parser.parse_args()
+    # The tools' core, in place of a prefix: this process is the browsers.
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    print(json.dumps(describe()))
+    for name, found in _rounds(options):
+        medians = {key: round(median(turn[key] for turn in found), 2) for key in found[0]}
+        print(f"median of {name}, % of a core with {options.legs} legs: {medians}")
 
 
 if __name__ == "__main__":

@@ -461,6 +461,35 @@ class Conference:
     def stop_recording(self) -> None: ...
     def close(self) -> None: ...
 
+class BrowserSocket:
+    """The UDP socket of all browsers. Harmless after `release`."""
+
+    def send(self, datagram: bytes, host: str, port: int, /) -> bool:
+        """
+        Send a datagram; False if the system would not take it.
+
+        Raises:
+            ValueError: The host is no IP literal.
+        """
+    def open_leg(self) -> BrowserLeg | None:
+        """Open a leg; None once released."""
+    def release(self) -> None:
+        """Let go of the legs and of the socket."""
+
+class BrowserLeg:
+    """One browser's leg. Harmless after `close`; hosts that are no IP literals are a ValueError."""
+
+    @property
+    def packets(self) -> int:
+        """RTP and RTCP packets that have come from the browser."""
+    def learn(self, host: str, port: int, /) -> None:
+        """Take packets from this address for the browser's."""
+    def select(self, host: str, port: int, /) -> None:
+        """Send packets to the browser at this address."""
+    def connect(self, host: str, port: int, /) -> bool:
+        """Join it to the stream that receives at this address of ours; False if there is none."""
+    def close(self) -> None: ...
+
 class Engine:
     """
     Engine threads and their streams.
@@ -508,6 +537,16 @@ class Engine:
 
         Raises:
             ValueError: The format is unknown.
+        """
+    def open_browser_socket(self, descriptor: int, upward: int, /) -> BrowserSocket:
+        """
+        Adopt the bound socket of all browsers, and one end of a pair of datagram sockets.
+
+        At the other end come the datagrams of STUN and DTLS. Each begins with 19 bytes: 4 or 6 for the
+        version of IP, the port, and the host in the first bytes of 16.
+
+        Raises:
+            OSError: The system refused to watch it.
         """
     def open_conference(self, rate_hz: int, /) -> Conference:
         """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import socket
 from collections.abc import Callable
 from typing import Literal, Protocol, TypeVar, runtime_checkable
 
@@ -214,6 +215,18 @@ class MediaEngine:
         )
         self._message_callbacks[opened.id] = on_message
         return opened
+
+    def open_browser_socket(self, bound: socket.socket, upward: socket.socket) -> _engine.BrowserSocket:
+        """
+        Adopt the socket of all browsers, and one end of a pair; see `_engine.Engine.open_browser_socket`.
+
+        Raises:
+            EngineClosed: The engine is not running.
+            OSError: The system refused to watch it.
+        """
+        if self._native is None:
+            raise EngineClosed("the media engine is not running")
+        return self._native.open_browser_socket(bound.detach(), upward.detach())
 
     def next_id(self) -> int:
         """Return a new id, unique in this engine."""

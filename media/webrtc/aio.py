@@ -1,8 +1,8 @@
 """
-The UDP socket of all browsers' legs, which passes packets between browsers and the media engine.
+The UDP socket of all browsers' legs, which the media engine reads.
 
-A datagram's first byte tells what it is (RFC 7983): ICE and DTLS stay here; RTP and RTCP pass unchanged,
-still encrypted, with keys that the engine got beforehand.
+A datagram's first byte tells what it is (RFC 7983): those of ICE and DTLS come here; RTP and RTCP stay in the
+engine, whose streams got the keys beforehand and send by the same socket.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import logging
 import os
 import secrets
 import socket
+import struct
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from enum import Enum
@@ -22,8 +23,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.x509.oid import NameOID
 
+from media import _engine
+from media.aio.engine import MediaEngine
 from media.sdp.crypto import CryptoLine
-from media.types import Direction, EngineSettings, OpusSettings, RemoteMedia
+from media.types import Direction, OpusSettings, RemoteMedia
 from media.webrtc.descriptions import (
     BrowserOffer,
     OfferRefused,
@@ -33,7 +36,7 @@ from media.webrtc.descriptions import (
 )
 from media.webrtc.dtls import DtlsIdentity, DtlsServer, SrtpKeys
 from media.webrtc.ice import IceCredentials, IceLite
-from media.webrtc.stun import Address, parse_request
+from media.webrtc.stun import Address, BindingRequest, parse_request
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +44,7 @@ MAX_LEGS: Final = 2000
 """Legs at one time."""
 
 _BATCH: Final = 64
-_DATAGRAM_BYTES: Final = 2048
+_DATAGRAM_BYTES: Final = 2048 + 19
 _BUFFER_BYTES: Final = 1 << 20
 _TICK_S: Final = 0.5
 # Browsers repeat their checks every 5 s at the latest, and send RTP all the time (RFC 7675 5.1).
@@ -49,6 +52,8 @@ _SILENT_S: Final = 7.0
 _UNSELECTED_S: Final = 2.0
 _CONNECT_S: Final = 15.0
 _CERTIFICATE_DAYS: Final = 365
+_SOURCE: Final = struct.Struct("!BH16s")
+"""Prefix of each datagram from the engine: version of IP, port and host."""
 _ANY: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
@@ -71,6 +76,7 @@ class BrowserLeg:
     def __init__(
         self,
         owner: BrowserSocket,
+        native: _engine.BrowserLeg,
         offer: BrowserOffer,
         ice: IceLite,
         dtls: DtlsServer,
@@ -79,6 +85,9 @@ class BrowserLeg:
     ) -> None:
         self.ice = ice
         self._owner = owner
+        self._native = native
+        self._packets = 0
+        self._selected: Address | None = None
         self._offer = offer
         self._dtls = dtls
         self._on_keys = on_keys
@@ -88,9 +97,7 @@ class BrowserLeg:
         self._version = 1
         self._connected = False
         self.heard = False
-        """True once something came from the browser since the last look."""
-        self.engine: Address | None = None
-        """Address at which the engine receives."""
+        """True once ICE or DTLS heard of the browser since the last look."""
 
     def answer(self) -> str:
         """Return the answer for the browser."""
@@ -156,13 +163,26 @@ class BrowserLeg:
         )
 
     def connect_engine(self, port: int) -> None:
-        """Pass packets between the browser and a port of the engine from now on."""
-        self._owner.connect(self, (self._owner.address[0], port))
+        """Join the leg to the stream of the engine that receives at a port."""
+        if not self._native.connect(self._owner.address[0], port):
+            log.info("no stream receives at port %d, which a browser's leg was to be joined to", port)
 
     def close(self) -> None:
         """End the leg; the browser is told. Idempotent."""
         self._send(self._dtls.close())
-        self._owner.forget(self)
+        self._release()
+
+    def receive_check(self, request: BindingRequest, source: Address) -> bytes | None:
+        """Return the response to a check of the browser; None for a request of anybody else."""
+        response = self.ice.receive(request, source)
+        if response is None:
+            return None
+        self.heard = True
+        self._native.learn(*source)
+        if self.ice.selected is not None and self.ice.selected != self._selected:
+            self._selected = self.ice.selected
+            self._native.select(*self._selected)
+        return response
 
     def receive_dtls(self, datagram: bytes) -> None:
         """Handle a datagram of the handshake, or the browser's end of it."""
@@ -179,7 +199,8 @@ class BrowserLeg:
     def look(self, now_s: float) -> None:
         """Send again what is due, and end the leg if nothing comes from the browser."""
         self._send(self._dtls.retransmit())
-        if self.heard:
+        before, self._packets = self._packets, self._native.packets
+        if self.heard or self._packets != before:
             self.heard = False
             self._heard_s = now_s
         silent_s = now_s - self._heard_s
@@ -196,8 +217,12 @@ class BrowserLeg:
                 self._owner.send(datagram, self.ice.selected)
 
     def _finish(self, end: LegEnd) -> None:
-        self._owner.forget(self)
+        self._release()
         self._on_end(end)
+
+    def _release(self) -> None:
+        self._owner.forget(self)
+        self._native.close()
 
 
 class BrowserSocket:
@@ -205,22 +230,23 @@ class BrowserSocket:
     The socket and its legs; it is bound when the first leg opens.
 
     Args:
-        engine: Settings of the media engine, whose addresses are used.
+        engine: Media engine that reads it; its addresses are used.
         port: Port to bind; another one if it is taken, as in a hot restart, or with 0.
     """
 
-    def __init__(self, engine: EngineSettings, port: int = 0) -> None:
-        self._listen = engine.listen
-        self._advertise = engine.advertise or _ANY.get(engine.listen, engine.listen)
+    def __init__(self, engine: MediaEngine, port: int = 0) -> None:
+        settings = engine.settings
+        self._engine = engine
+        self._listen = settings.listen
+        self._advertise = settings.advertise or _ANY.get(settings.listen, settings.listen)
         self._port = port
-        self._socket: socket.socket | None = None
+        self._native: _engine.BrowserSocket | None = None
+        self._upward: socket.socket | None = None
+        self._bound_port = 0
         self._identity: DtlsIdentity | None = None
         self._legs: dict[str, BrowserLeg] = {}
         self._of_browser: dict[Address, BrowserLeg] = {}
-        self._of_engine: dict[Address, BrowserLeg] = {}
         self._ticking: asyncio.TimerHandle | None = None
-        self.packets = 0
-        """Packets passed on, in both directions."""
 
     @property
     def legs(self) -> int:
@@ -229,14 +255,13 @@ class BrowserSocket:
 
     @property
     def address(self) -> Address:
-        """Address at which the engine reaches the socket."""
-        assert self._socket is not None
-        return _ANY.get(self._listen, self._listen), self._socket.getsockname()[1]
+        """Address that streams of the engine know for that of browsers."""
+        return _ANY.get(self._listen, self._listen), self._bound_port
 
     @property
     def advertised(self) -> Address:
         """Address at which browsers reach the socket."""
-        return self._advertise, self.address[1]
+        return self._advertise, self._bound_port
 
     @property
     def fingerprint(self) -> bytes:
@@ -255,21 +280,20 @@ class BrowserSocket:
         """
         if len(self._legs) >= MAX_LEGS:
             raise OSError("too many browsers' legs")
-        identity = self._bind()
+        if self._identity is None:
+            self._identity = make_identity()
+        if self._native is None:
+            self._native = self._bind()
+        native = self._native.open_leg()
+        if native is None:
+            raise OSError("the media engine has been closed")
         ice = IceLite(_credentials(), offer.ufrag)
-        dtls = DtlsServer(identity.context(), offer.fingerprint)
-        leg = BrowserLeg(self, offer, ice, dtls, on_keys, on_end)
+        dtls = DtlsServer(self._identity.context(), offer.fingerprint)
+        leg = BrowserLeg(self, native, offer, ice, dtls, on_keys, on_end)
         self._legs[ice.local.ufrag] = leg
         if self._ticking is None:
             self._tick()
         return leg
-
-    def connect(self, leg: BrowserLeg, engine: Address) -> None:
-        """Pass a leg's packets to and from an address of the engine."""
-        if leg.engine is not None:
-            self._of_engine.pop(leg.engine, None)
-        leg.engine = engine
-        self._of_engine[engine] = leg
 
     def rename(self, leg: BrowserLeg, ice: IceLite) -> None:
         """Replace a leg's agent of ICE, by which its browser finds it from now on."""
@@ -278,39 +302,45 @@ class BrowserSocket:
         self._legs[ice.local.ufrag] = leg
 
     def forget(self, leg: BrowserLeg) -> None:
-        """Pass nothing of a leg any more."""
+        """Handle nothing of a leg any more."""
         self._legs.pop(leg.ice.local.ufrag, None)
         for address in leg.ice.addresses:
             if self._of_browser.get(address) is leg:
                 del self._of_browser[address]
-        if leg.engine is not None and self._of_engine.get(leg.engine) is leg:
-            del self._of_engine[leg.engine]
 
     def send(self, datagram: bytes, to: Address) -> None:
         """Send a datagram; one that cannot be sent is lost, as on any network."""
-        if self._socket is not None:
-            try:
-                self._socket.sendto(datagram, to)
-            except OSError:
-                log.debug("a datagram to %s:%d was not sent", *to)
+        if self._native is not None and not self._native.send(datagram, *to):
+            log.debug("a datagram to %s:%d was not sent", *to)
 
     def close(self) -> None:
         """Free the socket. Idempotent."""
         if self._ticking is not None:
             self._ticking.cancel()
             self._ticking = None
-        if self._socket is not None:
-            asyncio.get_running_loop().remove_reader(self._socket)
-            self._socket.close()
-            self._socket = None
+        if self._upward is not None:
+            asyncio.get_running_loop().remove_reader(self._upward)
+            self._upward.close()
+            self._upward = None
+        if self._native is not None:
+            self._native.release()
+            self._native = None
 
-    def _bind(self) -> DtlsIdentity:
-        if self._identity is None:
-            self._identity = make_identity()
-        if self._socket is None:
-            self._socket = self._bound()
-            asyncio.get_running_loop().add_reader(self._socket, self._read)
-        return self._identity
+    def _bind(self) -> _engine.BrowserSocket:
+        bound = self._bound()
+        upward, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            self._bound_port = bound.getsockname()[1]
+            far.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)
+            upward.setblocking(False)
+            native = self._engine.open_browser_socket(bound, far)
+        except BaseException:
+            for made in (bound, upward, far):
+                made.close()
+            raise
+        self._upward = upward
+        asyncio.get_running_loop().add_reader(upward, self._read)
+        return native
 
     def _bound(self) -> socket.socket:
         family = socket.AF_INET6 if ":" in self._listen else socket.AF_INET
@@ -332,53 +362,33 @@ class BrowserSocket:
         return bound
 
     def _read(self) -> None:
-        """Handle what has arrived, a batch at a time, so that nothing else waits long."""
-        assert self._socket is not None
-        receive, send = self._socket.recvfrom, self._socket.sendto
-        of_browser, of_engine = self._of_browser, self._of_engine
+        """Handle what ICE and DTLS have got, a batch at a time, so that nothing else waits long."""
         for _ in range(_BATCH):
+            if self._upward is None:
+                return
             try:
-                datagram, from_ = receive(_DATAGRAM_BYTES)
+                record = self._upward.recv(_DATAGRAM_BYTES)
             except BlockingIOError:
                 return
-            except OSError:
-                continue  # an ICMP error of an earlier datagram
-            source: Address = from_[:2]
-            leg = of_browser.get(source)
+            version, port, host = _SOURCE.unpack_from(record)
+            family, size = (socket.AF_INET6, 16) if version == 6 else (socket.AF_INET, 4)
+            source = (socket.inet_ntop(family, host[:size]), port)
+            datagram = record[_SOURCE.size :]
+            if datagram[0] < 4:
+                self._receive_check(datagram, source)
+                continue
+            leg = self._of_browser.get(source)
             if leg is not None:
                 leg.heard = True
-                target = leg.engine
-            else:
-                leg = of_engine.get(source)
-                target = None if leg is None else leg.ice.selected
-            if leg is not None and 127 < (datagram[0] if datagram else 0) < 192:
-                if target is not None:
-                    self.packets += 1
-                    try:
-                        send(datagram, target)
-                    except OSError:
-                        continue  # lost, as on any network
-            else:
-                self._receive_other(datagram, source, leg)
-            if self._socket is None:
-                return
-
-    def _receive_other(self, datagram: bytes, source: Address, leg: BrowserLeg | None) -> None:
-        """Handle a datagram of ICE or DTLS."""
-        kind = datagram[0] if datagram else 255
-        if kind < 4:
-            self._receive_check(datagram, source)
-        elif 19 < kind < 64 and leg is not None and source in leg.ice.addresses:
-            leg.receive_dtls(datagram)
+                leg.receive_dtls(datagram)
 
     def _receive_check(self, datagram: bytes, source: Address) -> None:
         request = parse_request(datagram)
         if request is None:
             return
         leg = self._legs.get(request.username.partition(":")[0])
-        response = None if leg is None else leg.ice.receive(request, source)
+        response = None if leg is None else leg.receive_check(request, source)
         if leg is not None and response is not None:
-            leg.heard = True
             self._of_browser[source] = leg
             self.send(response, source)
 

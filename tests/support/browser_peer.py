@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
+import socket
 import struct
 from collections.abc import Callable, Sequence
 from hashlib import sha1
@@ -154,6 +156,11 @@ class BrowserPeer(asyncio.DatagramProtocol):
         last = struct.pack("!BBH", digit, 0x80 | 10, _PACKET_SAMPLES * packets)
         self._events += [*event, last, last, last]
 
+    @property
+    def sent(self) -> int:
+        """Packets of audio and keys that were sealed so far."""
+        return self._sequence - 1
+
     def hang_up(self) -> None:
         """Close the connection, as a page does that is left."""
         self._dtls.shutdown()
@@ -191,7 +198,7 @@ class BrowserPeer(asyncio.DatagramProtocol):
             if self.responded.is_set() and not self.connected.is_set():
                 self._shake_hands()
             if self._protect is not None:
-                self._send_audio()
+                self.send(self.seal())
             turn += 1
             due_s += _PACKET_S
             await asyncio.sleep(max(0.0, due_s - loop.time()))
@@ -236,7 +243,8 @@ class BrowserPeer(asyncio.DatagramProtocol):
         self._unprotect = Session(Policy(key=theirs, ssrc_type=Policy.SSRC_ANY_INBOUND))
         self.connected.set()
 
-    def _send_audio(self) -> None:
+    def seal(self) -> bytes:
+        """Return the next packet of the sound, or of a key that was pressed, encrypted."""
         assert self._protect is not None
         if self._events:
             payload, kind = self._events.pop(0), 101
@@ -249,8 +257,25 @@ class BrowserPeer(asyncio.DatagramProtocol):
             self._timestamp += _PACKET_SAMPLES
             self._digit = -1
         head = struct.pack("!BBHII", 0x80, kind, self._sequence & 0xFFFF, self._timestamp, self._ssrc)
-        self.send(self._protect.protect(head + payload))
         self._sequence += 1
+        return self._protect.protect(head + payload)
+
+    def talk_alone(self, packets: int, patience_s: float) -> int:
+        """
+        Send audio, though nothing else of this process runs, until so many packets have come.
+
+        Returns how many came.
+        """
+        assert self._transport is not None and self._to is not None
+        before, descriptor = self.packets, self._transport.get_extra_info("socket").fileno()
+        with socket.socket(fileno=os.dup(descriptor)) as own:
+            for _ in range(round(patience_s / _PACKET_S)):
+                own.sendto(self.seal(), self._to)
+                while self.packets - before < packets and select.select([own], [], [], _PACKET_S)[0]:
+                    self.datagram_received(own.recv(2048), self._to)
+                if self.packets - before >= packets:
+                    break
+        return self.packets - before
 
     def _take_rtp(self, data: bytes) -> None:
         if self._unprotect is None:

@@ -111,7 +111,7 @@ class BrowserCalls:
         self._keys = keys
         self._cipher = cipher
         self.ice = settings.ice
-        self.socket = BrowserSocket(calls.engine.settings, settings.port)
+        self.socket = BrowserSocket(calls.engine, settings.port)
         self.pages = OpenPages()
         self._gateways: dict[str, Gateway] = {}
         self._forgetting: dict[str, asyncio.TimerHandle] = {}

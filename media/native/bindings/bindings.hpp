@@ -15,6 +15,7 @@ namespace trunkline::bindings {
 /// Each part of the module binds what it has; see media/_engine.pyi for the contract.
 void bind_agent_socket(nanobind::module_& module, nanobind::class_<engine::Engine>& engine);
 void bind_audio(nanobind::module_& module);
+void bind_browser_socket(nanobind::module_& module, nanobind::class_<engine::Engine>& engine);
 void bind_conference(nanobind::module_& module);
 void bind_detection(nanobind::module_& module, nanobind::class_<engine::StreamHandle>& stream);
 void bind_playback(nanobind::class_<engine::StreamHandle>& stream);

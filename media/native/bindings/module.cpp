@@ -213,4 +213,5 @@ NB_MODULE(_engine, module) {
             engine.close();
         });
     trunkline::bindings::bind_agent_socket(module, engine);
+    trunkline::bindings::bind_browser_socket(module, engine);
 }

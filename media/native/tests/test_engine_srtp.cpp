@@ -12,89 +12,11 @@
 #include <stdexcept>
 #include <vector>
 
-#include "peer.hpp"
+#include "secret_peer.hpp"
 #include "trunkline/rtp/wire.hpp"
 
 using namespace trunkline;
-using engine::MediaSettings;
-using engine::SrtpContext;
-using engine::SrtpKey;
-using engine::SrtpKind;
-using engine::SrtpVerdict;
-using tests::Bench;
-using tests::Heard;
-using tests::Peer;
-using tests::towards;
-
-namespace {
-
-using Bytes = std::vector<std::uint8_t>;
-
-constexpr std::uint32_t ssrc = 0xABCD;
-
-SrtpKey key_of(std::uint8_t fill) {
-    SrtpKey key;
-    key.bytes.fill(fill);
-    return key;
-}
-
-Bytes codes(std::uint8_t code) {
-    return Bytes(160, code);
-}
-
-/// A far end that sends under one key and receives under another.
-struct SecretPeer {
-    SecretPeer(std::uint8_t send_fill, std::uint8_t receive_fill) { change_keys(send_fill, receive_fill); }
-
-    void change_keys(std::uint8_t send_fill, std::uint8_t receive_fill) {
-        sent = SrtpContext::make(key_of(send_fill), SrtpContext::Direction::sent, ssrc);
-        received = SrtpContext::make(key_of(receive_fill), SrtpContext::Direction::received, std::nullopt);
-    }
-
-    Bytes sealed(std::uint16_t sequence, const Bytes& payload) {
-        Bytes bytes(rtp::header_bytes);
-        rtp::write_header(bytes.data(), {0, false, sequence, sequence * 160U, ssrc});
-        bytes.insert(bytes.end(), payload.begin(), payload.end());
-        return protect(SrtpKind::rtp, bytes);
-    }
-
-    Bytes protect(SrtpKind kind, Bytes bytes) {
-        const std::size_t size = bytes.size();
-        bytes.resize(size + SrtpContext::max_growth_bytes);
-        bytes.resize(sent->protect(kind, bytes, size));
-        return bytes;
-    }
-
-    void send(std::uint16_t to_port, std::uint16_t sequence, const Bytes& payload) {
-        socket.send_raw(to_port, sealed(sequence, payload));
-    }
-
-    /// The next RTP packet; nothing when none comes or it is not authentic.
-    std::optional<Heard> hear() {
-        Bytes bytes = socket.hear_raw();
-        while (rtp::is_rtcp(bytes)) {
-            bytes = socket.hear_raw();
-        }
-        const auto opened = received->open(SrtpKind::rtp, bytes);
-        if (opened.verdict != SrtpVerdict::authentic) return std::nullopt;
-        const auto packet = rtp::parse(std::span(bytes).first(opened.size_bytes));
-        if (!packet) return std::nullopt;
-        return Heard{packet->header, {packet->payload.begin(), packet->payload.end()}};
-    }
-
-    Peer socket;
-    std::unique_ptr<SrtpContext> sent, received;
-};
-
-/// Settings of the stream that talks to a peer: its keys are the peer's, crossed over.
-MediaSettings secretly(const SecretPeer& peer, std::uint8_t send_fill, std::uint8_t receive_fill) {
-    MediaSettings settings = towards(peer.socket.udp_port());
-    settings.srtp_send = key_of(send_fill);
-    settings.srtp_receive = key_of(receive_fill);
-    return settings;
-}
-
-}  // namespace
+using namespace trunkline::tests;
 
 TEST_SUITE("srtp") {
     TEST_CASE("an encrypted and a plain stream are linked") {
@@ -148,7 +70,7 @@ TEST_SUITE("srtp") {
         b->connect(towards(right.udp_port()));
         a->link(*b);
         stranger.send(a->udp_port(), 1, codes(66));
-        stranger.socket.send(a->udp_port(), {0, false, 2, 320, ssrc}, codes(66));
+        stranger.socket.send(a->udp_port(), {0, false, 2, 320, secret_ssrc}, codes(66));
         stranger.socket.send_raw(a->udp_port(), {});
         stranger.socket.send_raw(a->udp_port(), {0x80, 201, 0, 1, 0, 0, 0, 1});
         CHECK(bench.until([&] { return a->snapshot().dropped_unauthentic == 4; }));
@@ -201,7 +123,7 @@ TEST_SUITE("srtp") {
         left.send(a->udp_port(), 2, codes(7));
         REQUIRE(left.hear());
         const Bytes late = left.sealed(3, codes(7));
-        left.sent = SrtpContext::make(key_of(5), SrtpContext::Direction::sent, ssrc);
+        left.sent = SrtpContext::make(key_of(5), SrtpContext::Direction::sent, secret_ssrc);
         left.send(a->udp_port(), 4, codes(8));
         const auto heard = left.hear();
         REQUIRE(heard);
@@ -216,13 +138,13 @@ TEST_SUITE("srtp") {
         auto a = bench.open();
         a->connect(towards(left.socket.udp_port()));
         a->link(*a);
-        left.socket.send(a->udp_port(), {0, false, 1, 160, ssrc}, codes(7));
+        left.socket.send(a->udp_port(), {0, false, 1, 160, secret_ssrc}, codes(7));
         REQUIRE(left.socket.hear());
         a->connect(secretly(left, 2, 1));
         left.send(a->udp_port(), 2, codes(7));
         REQUIRE(left.hear());
         a->connect(towards(left.socket.udp_port()));
-        left.socket.send(a->udp_port(), {0, false, 3, 480, ssrc}, codes(9));
+        left.socket.send(a->udp_port(), {0, false, 3, 480, secret_ssrc}, codes(9));
         const auto heard = left.socket.hear();
         REQUIRE(heard);
         CHECK(heard->payload == codes(9));
@@ -241,7 +163,7 @@ TEST_SUITE("srtp") {
         const auto first = left.hear();
         REQUIRE(first);
         a->connect(towards(left.socket.udp_port()));
-        left.socket.send(a->udp_port(), {0, false, 2, 320, ssrc}, codes(7));
+        left.socket.send(a->udp_port(), {0, false, 2, 320, secret_ssrc}, codes(7));
         REQUIRE(left.socket.hear());
         a->connect(secretly(left, 2, 1));
         left.send(a->udp_port(), 3, codes(7));

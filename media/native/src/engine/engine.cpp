@@ -31,6 +31,12 @@ void EngineDrops::add(const StreamSnapshot& stream) {
     late += stream.late;
 }
 
+void EngineDrops::add(const BrowserSocket::Figures& socket) {
+    foreign += socket.foreign.get();
+    invalid += socket.invalid.get();
+    unwanted += socket.unread.get();
+}
+
 std::shared_ptr<Engine> Engine::create(const EngineOptions& options) {
     // Before there are calls: the library tests itself for long enough to be heard.
     srtp_ready();
@@ -116,6 +122,27 @@ std::shared_ptr<AgentSocketHandle> Engine::open_agent_socket(const StreamHandle*
         socket.open(read, now_ns);
     });
     return handle;
+}
+
+std::shared_ptr<BrowserSocketHandle> Engine::open_browser_socket(int descriptor, int upward) {
+    auto udp = std::make_shared<io::UdpSocket>();
+    udp->adopt(descriptor);
+    Shard& shard = *shards_.front().shard;
+    auto made = std::make_unique<BrowserSocket>(udp, upward, shard);
+    if (closed_) throw std::logic_error("the engine is closed");
+    if (const int error = shard.watch(descriptor, *made); error != 0) {
+        throw std::system_error(error, std::generic_category(), "cannot watch the socket of browsers");
+    }
+    auto handle = std::make_shared<BrowserSocketHandle>(shared_from_this(), shard, made.release(), udp);
+    browser_sockets_.insert(handle.get());
+    return handle;
+}
+
+std::shared_ptr<StreamHandle> Engine::stream_at(std::uint16_t udp_port) const {
+    const auto found = std::find_if(handles_.begin(), handles_.end(), [&](const StreamHandle* handle) {
+        return handle->udp_port() == udp_port;
+    });
+    return found == handles_.end() ? nullptr : (*found)->shared_from_this();
 }
 
 /// Bind the next free port. Returns 0 or an error number; EADDRNOTAVAIL with port 0 when none is left.
@@ -226,6 +253,9 @@ EngineDrops Engine::drops() const {
     for (const StreamHandle* handle : handles_) {
         drops.add(handle->snapshot());
     }
+    for (const BrowserSocketHandle* handle : browser_sockets_) {
+        drops.add(handle->figures());
+    }
     return drops;
 }
 
@@ -233,6 +263,9 @@ void Engine::shut() {
     closed_ = true;
     while (!agent_sockets_.empty()) {
         (*agent_sockets_.begin())->release();
+    }
+    while (!browser_sockets_.empty()) {
+        (*browser_sockets_.begin())->release();
     }
     while (!conferences_.empty()) {
         (*conferences_.begin())->close();
@@ -295,6 +328,12 @@ void Engine::closed(ConferenceHandle& handle) {
 
 void Engine::closed(AgentSocketHandle& handle) {
     agent_sockets_.erase(&handle);
+    destroy_spent();
+}
+
+void Engine::closed(BrowserSocketHandle& handle) {
+    browser_sockets_.erase(&handle);
+    closed_drops_.add(handle.figures());
     destroy_spent();
 }
 

@@ -26,9 +26,14 @@ void MediaSocket::protect(SrtpChange& change) {
     if (change.received_changed) srtp_in_.use(change.received.release(), event_queue_);
 }
 
+void MediaSocket::send_through(Outlet* outlet) {
+    if (outlet_ != nullptr) event_queue_.discard(outlet_);
+    outlet_ = outlet;
+}
+
 void MediaSocket::send(std::uint8_t* room, std::size_t size, const io::Address& to) {
     const std::span<const std::uint8_t> datagram(room, seal(room, size));
-    if (datagram.empty() || !socket_.send(datagram, to)) {
+    if (datagram.empty() || !way().send(datagram, target(to))) {
         figures_.send_errors.add(1);
         return;
     }
@@ -49,7 +54,7 @@ void MediaSocket::flush(io::SendBatch& batch, const io::Address& to) {
     const std::size_t count = batch.size();
     if (count == 0) return;
     const std::size_t bytes = batch.total_bytes();
-    const std::size_t sent = socket_.send(batch, to);
+    const std::size_t sent = way().send(batch, target(to));
     figures_.packets_out.add(sent);
     // A batch the kernel took in part is rare enough to count its bytes whole or not at all.
     if (sent == count) figures_.bytes_out.add(bytes);
@@ -59,8 +64,9 @@ void MediaSocket::flush(io::SendBatch& batch, const io::Address& to) {
 void MediaSocket::send_rtcp(std::uint8_t* room, std::size_t size, io::UdpSocket* socket,
                             const io::Address& to) {
     const std::span<const std::uint8_t> datagram(room, seal(room, size));
-    io::UdpSocket& way = socket != nullptr ? *socket : socket_;
-    (!datagram.empty() && way.send(datagram, to) ? figures_.rtcp_out : figures_.send_errors).add(1);
+    const bool sent = !datagram.empty() &&
+                      (socket != nullptr ? socket->send(datagram, to) : way().send(datagram, target(to)));
+    (sent ? figures_.rtcp_out : figures_.send_errors).add(1);
 }
 
 std::size_t MediaSocket::seal(std::uint8_t* room, std::size_t size) {

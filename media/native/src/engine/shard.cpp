@@ -94,6 +94,11 @@ void Shard::forget(Readable& reader) {
     }
 }
 
+void Shard::unwatch(int descriptor, Readable& reader) {
+    (void)epoll_ctl(epoll_, EPOLL_CTL_DEL, descriptor, nullptr);
+    forget(reader);
+}
+
 void Shard::add(Stream* stream) {
     stream->index = streams_.size();
     streams_.push_back(stream);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "trunkline/engine/browser_table.hpp"
+
 namespace trunkline::engine {
 
 namespace {
@@ -246,8 +248,17 @@ void Stream::set_media_timeout(std::int64_t timeout_ns, std::int64_t hold_timeou
     last_heard_ns_ = now_ns;
 }
 
+void Stream::join(BrowserLeg* leg) {
+    if (browser_ != nullptr) browser_->stream = nullptr;
+    browser_ = leg;
+    if (leg == nullptr) return;
+    if (leg->stream != nullptr) leg->stream->browser_ = nullptr;
+    leg->stream = this;
+}
+
 void Stream::shut(std::int64_t now_ns) {
     unlink(now_ns);
+    join(nullptr);
     say_goodbye(now_ns);
     connected_ = false;
     playback_.stop();

@@ -32,6 +32,12 @@ bool Stream::receive(io::ReceiveBatch& batch, io::SendBatch& relayed, std::int64
     return count == io::batch_datagrams;
 }
 
+void Stream::take_from_browser(std::span<std::uint8_t> datagram, io::SendBatch& relayed,
+                               std::int64_t now_ns) {
+    take_datagram(datagram, latch_.signalled(), relayed, now_ns);
+    if (peer_ != nullptr) peer_->media_socket_.flush(relayed, peer_->latch_.remote());
+}
+
 Stream::Meaning Stream::meaning_of(std::uint8_t payload_type) const {
     if (payload_type == settings_.dtmf_receive_type) return {Kind::event};
     // Some peers send with the number they themselves receive with.

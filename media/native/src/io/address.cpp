@@ -3,6 +3,8 @@
 #include <arpa/inet.h>
 
 #include <cstring>
+#include <functional>
+#include <string_view>
 
 namespace trunkline::io {
 
@@ -29,6 +31,12 @@ bool Address::operator==(const Address& other) const {
         return std::memcmp(&any_.v6.sin6_addr, &other.any_.v6.sin6_addr, sizeof any_.v6.sin6_addr) == 0;
     }
     return true;
+}
+
+std::size_t Address::Hash::operator()(const Address& address) const {
+    const auto host = address.host_bytes();
+    const std::string_view bytes(reinterpret_cast<const char*>(host.data()), host.size());
+    return std::hash<std::string_view>{}(bytes) ^ address.udp_port() * std::size_t{0x9E3779B97F4A7C15};
 }
 
 bool Address::same_network(const Address& other) const {
@@ -77,6 +85,11 @@ bool Address::reachable() const {
     if (family() == AF_INET) return v4_host() >> 28 < 0xE;
     if (mapped()) return mapped_host() >> 28 < 0xE && mapped_host() != INADDR_ANY;
     return !IN6_IS_ADDR_MULTICAST(&any_.v6.sin6_addr);
+}
+
+std::span<const std::uint8_t> Address::host_bytes() const {
+    if (family() == AF_INET6) return any_.v6.sin6_addr.s6_addr;
+    return {reinterpret_cast<const std::uint8_t*>(&any_.v4.sin_addr), sizeof any_.v4.sin_addr};
 }
 
 std::string Address::host() const {

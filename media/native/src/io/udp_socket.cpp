@@ -74,6 +74,12 @@ int UdpSocket::open(const Address& local) {
     return 0;
 }
 
+void UdpSocket::adopt(int descriptor) {
+    close();
+    descriptor_ = descriptor;
+    mark_as_voice(descriptor, local().family());
+}
+
 Address UdpSocket::local() const {
     Address address;
     socklen_t size = Address::raw_capacity;

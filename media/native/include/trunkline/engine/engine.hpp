@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "trunkline/engine/agent_socket_handle.hpp"
+#include "trunkline/engine/browser_socket_handle.hpp"
 #include "trunkline/engine/clock.hpp"
 #include "trunkline/engine/conference_handle.hpp"
 #include "trunkline/engine/event_queue.hpp"
@@ -48,8 +49,9 @@ struct EngineFigures {
 struct EngineDrops {
     std::uint64_t foreign = 0, invalid = 0, unwanted = 0, unauthentic = 0, duplicates = 0, late = 0;
 
-    /// Add those of a stream.
+    /// Add those of a stream, or of the browsers' socket.
     void add(const StreamSnapshot& stream);
+    void add(const BrowserSocket::Figures& socket);
 };
 
 /// The media engine as the control thread sees it. All methods must be called from one thread at a time.
@@ -73,6 +75,14 @@ class Engine : public std::enable_shared_from_this<Engine> {
                                                          std::unique_ptr<tls::Client> tls,
                                                          std::span<const std::uint8_t> read,
                                                          const AgentSocketSettings& settings);
+
+    /// Take over the bound socket of all browsers, and one end of a pair of datagram sockets, at whose other
+    /// end come what browsers say by STUN and DTLS; see `BrowserSocket`. Throws `std::system_error` when the
+    /// system refuses.
+    std::shared_ptr<BrowserSocketHandle> open_browser_socket(int descriptor, int upward);
+
+    /// The open stream that receives on a port; null if there is none.
+    std::shared_ptr<StreamHandle> stream_at(std::uint16_t udp_port) const;
 
     /// Of a driven engine: move its clock and do what is due by then. Returns when more will be; that is the
     /// present while there was anything to do, and it must be asked again, as must engines that it sent to.
@@ -114,6 +124,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   private:
     friend class AgentSocketHandle;
+    friend class BrowserSocketHandle;
     friend class ConferenceHandle;
     friend class StreamHandle;
 
@@ -133,6 +144,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
     void closed(StreamHandle& handle);
     void closed(ConferenceHandle& handle);
     void closed(AgentSocketHandle& handle);
+    void closed(BrowserSocketHandle& handle);
     void destroy_spent();
     /// True if few ports are left, so that those of closed streams are needed at once.
     bool short_of_ports() const { return 4 * ports_.in_use() >= 3 * ports_.capacity(); }
@@ -146,6 +158,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
     std::unordered_set<StreamHandle*> handles_;  ///< Of open streams.
     std::unordered_set<ConferenceHandle*> conferences_;
     std::unordered_set<AgentSocketHandle*> agent_sockets_;
+    std::unordered_set<BrowserSocketHandle*> browser_sockets_;
     std::size_t frame_shard_ = 0;  ///< Whose frames are being read.
     std::uint64_t last_id_ = 0;
     std::uint64_t closed_packets_in_ = 0;  ///< Of streams that are gone.

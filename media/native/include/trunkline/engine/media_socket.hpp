@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "trunkline/codec/format.hpp"
@@ -11,6 +12,7 @@
 #include "trunkline/engine/stream_figures.hpp"
 #include "trunkline/io/udp_socket.hpp"
 #include "trunkline/rtp/packet.hpp"
+#include "trunkline/util/node.hpp"
 
 namespace trunkline::engine {
 
@@ -18,16 +20,28 @@ namespace trunkline::engine {
 using PacketRoom =
     std::array<std::uint8_t, rtp::header_bytes + codec::max_payload_bytes + io::protection_bytes>;
 
+/// A way out in place of a stream's own socket: the one that all browsers share.
+struct Outlet final : util::Node {
+    std::shared_ptr<io::UdpSocket> socket;
+    io::Address to;
+};
+
 /// A stream's way to the network: its RTP socket, protection of what goes over it, and the count of it.
 class MediaSocket {
   public:
     MediaSocket(io::UdpSocket socket, StreamFigures& figures, EventQueue& event_queue);
     MediaSocket(const MediaSocket&) = delete;
     MediaSocket& operator=(const MediaSocket&) = delete;
-    ~MediaSocket() { delete srtp_out_; }
+    ~MediaSocket() {
+        delete srtp_out_;
+        delete outlet_;
+    }
 
     /// Adopt the contexts of changed keys.
     void protect(SrtpChange& change);
+
+    /// Send all through an outlet and to its address, or (null) through the own socket again.
+    void send_through(Outlet* outlet);
 
     bool encrypted() const { return srtp_in_.active(); }
 
@@ -61,12 +75,15 @@ class MediaSocket {
 
   private:
     std::span<std::uint8_t> unprotect(std::span<std::uint8_t> datagram);
+    io::UdpSocket& way() { return outlet_ != nullptr ? *outlet_->socket : socket_; }
+    const io::Address& target(const io::Address& to) const { return outlet_ != nullptr ? outlet_->to : to; }
 
     io::UdpSocket socket_;
     StreamFigures& figures_;
     EventQueue& event_queue_;
     SrtpContext* srtp_out_ = nullptr;  ///< Null for plain RTP.
     SrtpReceiver srtp_in_;
+    Outlet* outlet_ = nullptr;
 };
 
 }  // namespace trunkline::engine

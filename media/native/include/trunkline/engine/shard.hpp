@@ -50,6 +50,9 @@ class Shard {
     /// Engine thread: read nothing more for this one.
     void forget(Readable& reader);
 
+    /// Engine thread: the same, of a descriptor that others may keep open.
+    void unwatch(int descriptor, Readable& reader);
+
     /// Control thread, with a driven clock: do what is due. Returns when more will be; that is the present
     /// while there was anything to do, for what it led to may be due as well.
     std::int64_t advance();

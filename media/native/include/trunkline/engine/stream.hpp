@@ -35,6 +35,8 @@
 
 namespace trunkline::engine {
 
+struct BrowserLeg;
+
 /// Digits to send, with the token that tells when they are.
 struct DtmfText final : util::Node {
     std::uint32_t token = 0;
@@ -97,6 +99,10 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     void attach_source(AudioSource* source, std::int64_t now_ns);
     /// Limits of silence while audio is expected, and while it is not; 0 for none.
     void set_media_timeout(std::int64_t timeout_ns, std::int64_t hold_timeout_ns, std::int64_t now_ns);
+    /// Send all through an outlet, or (null) through the own socket again.
+    void send_through(Outlet* outlet) { media_socket_.send_through(outlet); }
+    /// Get what a browser's leg of the same thread receives, or (null) no more.
+    void join(BrowserLeg* leg);
     /// Use a port of its own for RTCP.
     void open_rtcp(io::UdpSocket socket);
     /// Release everything, so that the control thread can destroy the stream.
@@ -127,6 +133,9 @@ class Stream final : public util::Node, public Readable, private graph::Playback
 
     /// Read what has come and pass it on; true when there may be more.
     bool receive(io::ReceiveBatch& batch, io::SendBatch& relayed, std::int64_t now_ns) override;
+
+    /// Take a datagram of the browser: as if it had come from the address that was signalled.
+    void take_from_browser(std::span<std::uint8_t> datagram, io::SendBatch& relayed, std::int64_t now_ns);
 
     /// Slow work, every 250 ms: tells when the far end has been silent too long, sends RTCP that is due.
     void check(std::int64_t now_ns);
@@ -261,6 +270,7 @@ class Stream final : public util::Node, public Readable, private graph::Playback
     MediaSettings settings_;
     bool connected_ = false;
     Latch latch_;
+    BrowserLeg* browser_ = nullptr;  ///< Null for a far end with sockets of its own.
     Stream* peer_ = nullptr;
     ReceivePath* receive_path_ = nullptr;  ///< Null while nobody wants linear audio.
     SendPath* send_path_ = nullptr;        ///< Null until something is sent that is not relayed.

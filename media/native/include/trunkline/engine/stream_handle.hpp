@@ -93,6 +93,7 @@ class StreamHandle : public std::enable_shared_from_this<StreamHandle> {
     void open_rtcp_port();
 
     friend class AgentSocketHandle;
+    friend class BrowserLegHandle;
     friend class TapHandle;
     friend class Engine;
     friend class MonitorHandle;

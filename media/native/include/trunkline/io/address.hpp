@@ -3,8 +3,10 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 namespace trunkline::io {
@@ -18,6 +20,11 @@ class Address {
     static std::optional<Address> parse(const std::string& host, std::uint16_t udp_port);
 
     bool operator==(const Address& other) const;
+
+    /// Of host and port, for tables.
+    struct Hash {
+        std::size_t operator()(const Address& address) const;
+    };
 
     /// True if both are in one /24 (IPv4) or /64 (IPv6): the same network behind a NAT that changed its
     /// address.
@@ -38,6 +45,8 @@ class Address {
 
     /// The IP literal.
     std::string host() const;
+    /// Its host as the network writes it: 4 or 16 bytes.
+    std::span<const std::uint8_t> host_bytes() const;
     std::uint16_t udp_port() const { return ntohs(any_.v4.sin_port); }
     /// True if audio may be sent there: to one host, not to a group or to all. The wildcard address means
     /// hold in older offers (RFC 3264 8.4).

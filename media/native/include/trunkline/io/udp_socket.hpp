@@ -72,6 +72,9 @@ class UdpSocket {
     /// Open and bind. Returns 0, or the error number; EADDRINUSE when the port is taken.
     int open(const Address& local);
 
+    /// Take over a bound socket, closing what was open.
+    void adopt(int descriptor);
+
     int descriptor() const { return descriptor_; }
 
     /// The address it is bound to; empty while it is closed.

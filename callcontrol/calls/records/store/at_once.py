@@ -74,7 +74,7 @@ def _entering(holding: Callable[[Given], sa.Update], given: sa.CTE) -> sa.Select
     return sa.select(given.c.call_sid, has_reserve.label("opened")).where(covered).add_cte(recorded)
 
 
-def _entering_one(holding: Callable[[Given], sa.Update]) -> sa.Select[Any]:
+def _entering_one(holding: Callable[[Given], sa.Update]) -> sa.Select[str, bool]:
     """
     As ``_entering``, for one call.
 

@@ -43,8 +43,9 @@ __all__ = ["BALANCE_PAISE", "Outcome", "WritingNode", "add_accounts", "ask_datab
 BALANCE_PAISE: Final = 10**9
 _IDLE_S: Final = 3.0
 _EXECUTED: Final = (
-    "SELECT query, calls, plans FROM pg_stat_statements JOIN pg_database ON oid = dbid"
-    " WHERE datname = current_database() ORDER BY calls DESC"
+    "SELECT query, sum(calls)::bigint, sum(plans)::bigint, sum(total_exec_time + total_plan_time)"
+    " FROM pg_stat_statements JOIN pg_database ON oid = dbid"
+    " WHERE datname = current_database() GROUP BY query"
 )
 _COMMITS: Final = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
 
@@ -171,32 +172,49 @@ async def ask_database(url: str, statement: str) -> list[tuple[Any, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """Work of PostgreSQL up to a moment."""
+    """Work of PostgreSQL up to a moment; of each statement the executions, plans and milliseconds."""
 
     cpu_s: float
     commits: int
-    statements: dict[str, int]
+    statements: dict[str, tuple[float, ...]]
+    updates: dict[str, tuple[int, int]]
 
     @classmethod
     def now(cls, url: str) -> _Work:
-        statements = {str(row[0]): int(row[1]) for row in asyncio.run(ask_database(url, _EXECUTED))}
+        statements = {
+            str(row[0]): tuple(map(float, row[1:])) for row in asyncio.run(ask_database(url, _EXECUTED))
+        }
         commits = int(asyncio.run(ask_database(url, _COMMITS))[0][0])
-        return cls(postgres_cpu_s(), commits, statements)
+        updates = {
+            str(row[0]): (int(row[1]), int(row[2])) for row in asyncio.run(ask_database(url, _UPDATED))
+        }
+        return cls(postgres_cpu_s(), commits, statements, updates)
 
     def since(self, before: _Work, idle: _Work | None = None, share: float = 0.0) -> _Work:
         """The work since a moment, without a share of that of idle nodes."""
-        none = _Work(0.0, 0, {}) if idle is None else idle
+        none = _Work(0.0, 0, {}, {}) if idle is None else idle
+        zeros = (0.0, 0.0, 0.0)
         return _Work(
             self.cpu_s - before.cpu_s - share * none.cpu_s,
             self.commits - before.commits - round(share * none.commits),
             {
-                text: found
-                for text, count in self.statements.items()
-                if (
-                    found := count
-                    - before.statements.get(text, 0)
-                    - round(share * none.statements.get(text, 0))
+                text: tuple(
+                    now - then - share * of_idle
+                    for now, then, of_idle in zip(
+                        found,
+                        before.statements.get(text, zeros),
+                        none.statements.get(text, zeros),
+                        strict=True,
+                    )
                 )
+                for text, found in self.statements.items()
+            },
+            {
+                table: (
+                    made - before.updates.get(table, (0, 0))[0],
+                    hot - before.updates.get(table, (0, 0))[1],
+                )
+                for table, (made, hot) in self.updates.items()
             },
         )
 
@@ -232,15 +250,22 @@ def _report(count: int, load: str, found: Outcome, work: _Work, most: int) -> No
     print(
         f"{count:>5} {load:>8} {calls / found.took_s:>8.0f} {found.insert_ms(0.5):>8.1f}"
         f" {found.insert_ms(0.99):>8.1f} {found.refused:>8} {1e3 * work.cpu_s / calls:>8.2f}"
-        f" {sum(work.statements.values()) / calls:>11.2f} {work.commits / calls:>8.2f}",
+        f" {sum(times for times, _, _ in work.statements.values()) / calls:>11.2f}"
+        f" {work.commits / calls:>8.2f}",
         flush=True,
     )
-    for text, times in sorted(work.statements.items(), key=lambda item: -item[1])[:most]:
-        print(f"      {times / calls:8.2f}  {' '.join(text.split())[:90]}")
+    for text, (times, plans, took_ms) in sorted(work.statements.items(), key=lambda item: -item[1][2])[:most]:
+        figures = f"{times / calls:8.3f} {plans / calls:8.3f} {1e3 * took_ms / calls:8.1f} us"
+        print(f"      {figures}  {' '.join(text.split())[:130]}")
+    if most:
+        updates = {table: found for table, found in work.updates.items() if found[0]}
+        print("      updates a call, share of them in the page:", end="")
+        print(*(f" {table} {made / calls:.2f} {hot / made:.2f}" for table, (made, hot) in updates.items()))
 
 
 DEADLOCKS: Final = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
 """Question for the deadlocks of a database."""
+_UPDATED: Final = "SELECT relname, n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables"
 _CHARGED: Final = "SELECT -sum(amount_paise)::bigint FROM ledger WHERE kind = 'charge'"
 _RECORDED: Final = "SELECT count(*) FROM calls"
 
@@ -296,6 +321,8 @@ def main() -> None:
     print(json.dumps(describe()))
     print("nodes     load  calls/s   p50 ms   p99 ms  refused   CPU ms  statements  commits")
     settings = {"shared_preload_libraries": "pg_stat_statements"}
+    if asked.most:
+        settings["pg_stat_statements.track_planning"] = "on"
     with running_postgres(**settings) as postgres:
         for count in asked.nodes.split(","):
             measure(postgres, int(count), asked)

@@ -29,6 +29,11 @@ _COMPLETE: Final = Statement(
     .where(*_KEY)
     .values(status=sa.bindparam("status", type_=sa.Integer), body=sa.bindparam("body", type_=sa.LargeBinary))
 )
+_FORGET_EFFECT: Final = Statement(
+    sa.delete(idempotency_keys).where(
+        *_KEY, idempotency_keys.c.effect == sa.bindparam("effect", type_=sa.Text)
+    )
+)
 _NOTE: Final = Statement(
     sa.update(idempotency_keys)
     .where(*_KEY, idempotency_keys.c.status.is_(None))
@@ -120,6 +125,11 @@ def note_effect(connection: Connection, key: tuple[str, str], effect: str) -> No
     If its process is killed before it responds, a repetition does not have the effect again.
     """
     _NOTE.run(connection, {"_account_sid": key[0], "_key": key[1], "effect": effect})
+
+
+def release_effect(connection: Connection, key: tuple[str, str], effect: str) -> None:
+    """Release a key whose request had this effect, which is undone; not one that was claimed anew since."""
+    _FORGET_EFFECT.run(connection, {"_account_sid": key[0], "_key": key[1], "effect": effect})
 
 
 def free(connection: Connection, node: str) -> int:

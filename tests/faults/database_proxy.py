@@ -16,6 +16,7 @@ __all__ = ["DatabaseProxy"]
 _LISTEN_AGAIN_S: Final = 0.05
 _COMMIT: Final = b"COMMIT"
 _LISTEN: Final = b"LISTEN"
+_TURN: Final = b"pg_advisory_xact_lock"
 
 
 class _Pair:
@@ -26,6 +27,7 @@ class _Pair:
         self.late: deque[tuple[float, socket.socket, bytes]] = deque()
         self.committing = False
         self.listening = False
+        self.writing = False
 
     def close(self) -> None:
         for side in (self.near, self.far):
@@ -39,6 +41,7 @@ class DatabaseProxy:
     Attributes:
         delay_s: How late everything arrives, in both directions: half the round trip to a machine elsewhere.
         commit_s: How late the answer to a COMMIT arrives, beside that.
+        writes_alone: Whether that is so of those only that write calls, and not of renewals of leases.
         cut_commits: How many of the next COMMITs are answered by the end of the connection instead; the
             database has made them.
         cut: How many those were.
@@ -48,6 +51,7 @@ class DatabaseProxy:
     def __init__(self, behind: Path, folder: Path) -> None:
         self.delay_s = 0.0
         self.commit_s = 0.0
+        self.writes_alone = False
         self.cut_commits = 0
         self.cut = 0
         self.deaf = False
@@ -123,13 +127,15 @@ class DatabaseProxy:
         elif source is pair.near:
             pair.committing = _COMMIT in data
             pair.listening = pair.listening or _LISTEN in data
+            pair.writing = pair.writing or _TURN in data
             pair.late.append((time.monotonic() + self.delay_s, pair.far, data))
         elif pair.committing and self.cut_commits > 0:
             self.cut_commits -= 1
             self.cut += 1
             self._drop(ready, pair)
         else:
-            delay_s = self.delay_s + (self.commit_s if pair.committing else 0.0)
+            late = pair.committing and (pair.writing or not self.writes_alone)
+            delay_s = self.delay_s + (self.commit_s if late else 0.0)
             pair.late.append((time.monotonic() + delay_s, pair.near, data))
 
     def _send_late(self, ready: selectors.BaseSelector, pair: _Pair) -> None:

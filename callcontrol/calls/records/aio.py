@@ -8,16 +8,19 @@ changes it. However fast a call goes through its states, each transaction writes
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from datetime import timedelta
 from functools import partial
 from typing import Any, Final
 
 from sqlalchemy.engine import Connection
 
-from callcontrol.aio.tokens import utc_now
+from callcontrol.aio.tokens import new_id, utc_now
+from callcontrol.calls.charges import Rates
+from callcontrol.calls.hangup_cause import NORMAL_TEMPORARY_FAILURE
 from callcontrol.calls.product import CallAttachment, Products
 from callcontrol.calls.records.cdr import Cdr, CdrFilter
-from callcontrol.calls.records.end import missed_call
+from callcontrol.calls.records.end import close_record, missed_call
 from callcontrol.calls.records.journal import CallJournal
 from callcontrol.calls.records.store import calls, orphaned_dialogs
 from callcontrol.calls.records.store import lists as call_lists
@@ -129,9 +132,7 @@ class CallStore:
         insert: Operation[int | DomainError] = Shared(self._transactions.insert, new)
         if attachment is not None:
             insert = partial(self._transactions.insert_with, attachment, new)
-        undo = partial(
-            self._transactions.take_back, record, published, record.created_at, attachment, bool(choices)
-        )
+        undo = partial(self._transactions.undo_insert, new, attachment, partial(self._end_refused, record))
         try:
             choice = await self._writer.commit(insert, undo=undo)
         except DomainError as refusal:
@@ -179,12 +180,27 @@ class CallStore:
         """
         record.price_paise = charge_paise
         self._held.charges.setdefault(record.call_sid, charge_paise)
+        self.update(record, events=[*events, *self._end_events(record)])
+
+    def _end_events(self, record: CallRecord) -> list[PublishedEvent]:
+        """Return the events of an ended call for subscribers."""
         now = utc_now()
         missed = missed_call(record, now)
         ended: Sequence[PublishedEvent] = ()
         if record.product is not None:
             ended = self._products.of(record).end_events(record, now, self._public_url())
-        self.update(record, events=[*events, *ended, *([] if missed is None else [missed])])
+        return [*ended, *([] if missed is None else [missed])]
+
+    def _end_refused(self, record: CallRecord) -> tuple[dict[str, Any], list[PublishedEvent]]:
+        """Return the row and the last events of a call that was refused after its first event was sent."""
+        # A repeated transaction ends it again, and whoever wanted the call has its record.
+        record = deepcopy(record)
+        policy = self._products.of(record)
+        # Nobody was called, so that no rate matters.
+        record.price_paise = close_record(record, NORMAL_TEMPORARY_FAILURE, Rates(), policy)
+        completed = policy.webhook_event(record, "call.completed", {}, event_id=new_id(), at=utc_now())
+        told = [] if completed is None else [completed]
+        return calls.changes_of(record), [*told, *self._end_events(record)]
 
     async def flush(self) -> None:
         """Wait until all changes submitted before are durable."""

@@ -185,9 +185,9 @@ class Outbox:
         """Write the deliveries of events, which queues them for sending; returns their number."""
         return fan_out.publish(connection, events)
 
-    def take_back(self, connection: Connection, events: Sequence[PublishedEvent]) -> None:
-        """Delete deliveries whose transaction was abandoned."""
-        fan_out.take_back(connection, events)
+    def take_back(self, connection: Connection, call_sid: str) -> bool:
+        """Delete the deliveries of a call; False, and none is, if one may have been sent."""
+        return deliveries.withdraw(connection, call_sid)
 
     def committed(self, events: Sequence[PublishedEvent]) -> None:
         """Deliver the events, which are durable now."""

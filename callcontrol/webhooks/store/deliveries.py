@@ -183,9 +183,14 @@ def insert(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
     _INSERT.many(connection, rows)
 
 
-def withdraw(connection: Connection, delivery_ids: Sequence[str]) -> None:
-    """Delete deliveries of an undone change."""
-    connection.execute(sa.delete(deliveries).where(deliveries.c.delivery_id.in_(delivery_ids)))
+def withdraw(connection: Connection, call_sid: str) -> bool:
+    """Delete the deliveries of a call; False, and none is, if one was ever leased: it may have been sent."""
+    of_call = deliveries.c.call_sid == call_sid
+    leased = sa.select(deliveries.c.position).where(of_call, deliveries.c.node != "").limit(1)
+    if connection.scalar(leased) is not None:
+        return False
+    connection.execute(sa.delete(deliveries).where(of_call))
+    return True
 
 
 def outcome_row(delivery: Delivery) -> dict[str, Any]:

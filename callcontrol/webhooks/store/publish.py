@@ -77,18 +77,6 @@ def has_listeners(connection: Connection, account_sid: str, service: str) -> boo
     return bool(_actives(connection, account_sid, service))
 
 
-def take_back(connection: Connection, events: Sequence[PublishedEvent]) -> None:
-    """Delete the deliveries of undone events; those of a subscription paused since are not sent anyway."""
-    undone: list[str] = []
-    for event in events:
-        if isinstance(event, WebhookEvent):
-            undone.append(event.delivery_id)
-        else:
-            rows = _actives(connection, event.account_sid, event.service)
-            undone.extend(delivery_id_of(event.event_id, row["subscription_id"]) for row in rows)
-    deliveries.withdraw(connection, undone)
-
-
 def delivery_id_of(event_id: str, subscription_id: str) -> str:
     """Id of an event's delivery to a subscription; a repeated transaction creates no second one."""
     return str(uuid5(_DELIVERIES, f"{event_id}/{subscription_id}"))

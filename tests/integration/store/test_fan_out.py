@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -132,10 +133,13 @@ async def test_a_call_that_is_taken_back_leaves_no_event_behind(storage: Storage
     await subscribe(storage, account, "one")
     event = WebhookEvent("e1", account.account_sid, "call.initiated", URL, b"{}", NOW, "call-1")
     undone: list[PublishedEvent] = [missed(account), event]
-    assert await publish(storage, *undone, missed(account, "missed-2")) == 3
-    await storage.writer.commit(lambda connection: fan_out.take_back(connection, undone))
+    assert await publish(storage, *undone, missed(account, "missed-2", "call-2")) == 3
+    assert await storage.writer.commit(partial(deliveries.withdraw, call_sid="call-1"))
     (row,) = await queued(storage)
     assert row.event.event_id == "missed-2"
+    # That one is leased now, and a sender may have sent it.
+    assert not await storage.writer.commit(partial(deliveries.withdraw, call_sid="call-2"))
+    assert await storage.database.read(deliveries.counts) == {"pending": 1}
 
 
 async def test_the_start_of_a_call_and_its_record_are_one_transaction(

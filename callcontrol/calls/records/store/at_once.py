@@ -7,7 +7,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from callcontrol.database.statements import Given, RowsStatement
+from callcontrol.database.statements import Given, RowsStatement, Statement
 from callcontrol.database.tables.calls import calls
 from callcontrol.database.tables.wallet import reserves, wallets
 from callcontrol.wallet.store import clauses
@@ -36,7 +36,12 @@ def enter(connection: Connection, wanted: Sequence[Wanted], rows: Sequence[Row])
     if len(by_sid) < len(money):
         return set()
     entered: set[str] = set()
-    for found in (_ENTER_WITHIN if first["limited"] else _ENTER).all(connection, list(by_sid.values())):
+    if len(by_sid) == 1:
+        one = _ENTER_ONE_WITHIN if first["limited"] else _ENTER_ONE
+        rows_entered = one.all(connection, {**by_sid[first["call_sid"]], "calls": 1, "opening": 0})
+    else:
+        rows_entered = (_ENTER_WITHIN if first["limited"] else _ENTER).all(connection, list(by_sid.values()))
+    for found in rows_entered:
         entered.add(found["call_sid"])
         if not found["opened"]:
             give_back(connection, by_sid[found["call_sid"]])
@@ -69,5 +74,28 @@ def _entering(holding: Callable[[Given], sa.Update], given: sa.CTE) -> sa.Select
     return sa.select(given.c.call_sid, has_reserve.label("opened")).where(covered).add_cte(recorded)
 
 
+def _entering_one(holding: Callable[[Given], sa.Update]) -> sa.Select[str, bool]:
+    """
+    As ``_entering``, for one call.
+
+    Without a table of one row and sums over it, which take PostgreSQL longer than the rest.
+    """
+    from sqlalchemy.dialects.postgresql import insert  # As above.
+
+    held = holding(Given()).returning(wallets.c.account_sid).cte("held")
+
+    def into(table: sa.Table) -> Any:
+        row = [sa.bindparam(column.name, type_=column.type) for column in table.c]
+        chosen = sa.select(*row).select_from(held)
+        return insert(table).from_select([column.name for column in table.c], chosen).on_conflict_do_nothing()
+
+    opened = into(reserves).returning(reserves.c.call_sid).cte("opened")
+    call_sid = sa.bindparam("call_sid", type_=sa.Text).label("call_sid")
+    has_reserve = sa.exists(sa.select(opened.c.call_sid)).label("opened")
+    return sa.select(call_sid, has_reserve).select_from(held).add_cte(into(calls).cte("recorded"))
+
+
+_ENTER_ONE: Final = Statement(_entering_one(clauses.holding))
+_ENTER_ONE_WITHIN: Final = Statement(_entering_one(clauses.holding_within))
 _ENTER: Final = RowsStatement([*calls.c, *_MONEY], partial(_entering, clauses.holding))
 _ENTER_WITHIN: Final = RowsStatement([*calls.c, *_MONEY], partial(_entering, clauses.holding_within))

@@ -1,7 +1,7 @@
 """Transactions that write calls, with their money, the rows of their products and their events."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
@@ -13,7 +13,7 @@ from callcontrol.calls.records.store.product_rows import ProductRows
 from callcontrol.database import idempotency
 from callcontrol.database.errors import is_transient
 from callcontrol.errors import DomainError, no_free_trunk
-from callcontrol.models import CallRecord, PublishedEvent
+from callcontrol.models import PublishedEvent
 from callcontrol.trunks import store as trunks
 from callcontrol.trunks.places import Limits, PlaceBook, first_leg
 from callcontrol.wallet.store import reserves
@@ -29,8 +29,8 @@ class EventOutbox(Protocol):
     def publish(self, connection: Connection, events: Sequence[PublishedEvent]) -> int:
         """Write the deliveries of events, which queues them for sending; returns their number."""
 
-    def take_back(self, connection: Connection, events: Sequence[PublishedEvent]) -> None:
-        """Delete deliveries whose transaction was abandoned."""
+    def take_back(self, connection: Connection, call_sid: str) -> bool:
+        """Delete the deliveries of a call; False, and none is, if one may have been sent."""
 
     def committed(self, events: Sequence[PublishedEvent]) -> None:
         """Deliver events that are now durable."""
@@ -102,25 +102,34 @@ class CallTransactions:
             attachment.insert(connection, new.row["call_sid"])
         return outcome
 
-    def take_back(
+    def undo_insert(
         self,
-        record: CallRecord,
-        events: Sequence[PublishedEvent],
-        now: datetime,
+        new: NewCall,
         attachment: CallAttachment | None,
-        placed: bool,
+        end: Callable[[], tuple[Row, Sequence[PublishedEvent]]],
         connection: Connection,
     ) -> None:
-        """Delete a call whose insert was abandoned; ``placed`` if its first leg may have a place."""
+        """
+        Undo the insert of a call that was refused before its commit was answered.
+
+        The call is deleted. If a sender has had one of its webhooks, somebody may know of it: then it gets
+        the end that ``end`` returns, with its events.
+        """
+        call_sid, product = new.row["call_sid"], new.row["product"]
+        if new.choices:
+            trunks.remove_legs(connection, [first_leg(call_sid)])
+        if new.claim is not None:
+            idempotency.release_effect(connection, new.claim, f"call:{call_sid}")
+        if not self._outbox.take_back(connection, call_sid):
+            row, events = end()
+            self.write_all([{**row}], {call_sid: 0}, events, new.now, connection)
+            return
         if attachment is not None:
             attachment.take_back(connection)
-        if placed:
-            trunks.remove_legs(connection, [first_leg(record.call_sid)])
-        reserves.settle(connection, record.call_sid, 0, now)
-        calls.delete(connection, record.call_sid)
-        if record.product in self._product_rows:
-            self._product_rows[record.product].delete(connection, record.call_sid)
-        self._outbox.take_back(connection, events)
+        reserves.settle(connection, call_sid, 0, new.now)
+        calls.delete(connection, call_sid)
+        if product in self._product_rows:
+            self._product_rows[product].delete(connection, call_sid)
 
     def write_all(
         self,

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -133,7 +134,7 @@ class OracleStage:
         self._seed, self._far_sip_port, self._callee_sip_port = seed, far_sip_port, callee_sip_port
 
     def __enter__(self) -> Self:
-        with self.server.starting():
+        with self._starting():
             self.far = FarEnds(self.server, self.directory, self._seed, self._far_sip_port)
             self._set_up()
         return self
@@ -146,6 +147,10 @@ class OracleStage:
             self.server.stop()
         else:
             self.server.kill()  # What a test has left up is not to hide why it failed.
+
+    def _starting(self) -> AbstractContextManager[None]:
+        """Start all servers for a block that sets them up."""
+        return self.server.starting()
 
     def _set_up(self) -> None:
         server, far = self.server, self.far

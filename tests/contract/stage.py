@@ -149,6 +149,11 @@ class Stage:
         """The account most cases are about."""
         return self.accounts["own"]
 
+    @property
+    def asked(self) -> Server:
+        """The node that the requests of cases are sent to."""
+        return self.front or self.server
+
     def fresh_number(self) -> str:
         """A number in E.164 that nobody has."""
         return f"+{next(self._numbers)}"
@@ -177,8 +182,9 @@ class Stage:
             key = account.keys[_service_of(method, path)]
         if key:
             lines.setdefault("Authorization", f"Bearer {key}")
-        asked = self.front if by_front and self.front is not None else self.server
-        url = asked.url + path
+        if by_front and self.front is not None:
+            await until(self._is_known)
+        url = (self.asked if by_front else self.server).url + path
         async with self.http.request(
             method, url, params=query, json=body, data=raw, headers=lines
         ) as response:
@@ -186,6 +192,11 @@ class Stage:
             shown = response.content_type == "application/json" and answered
             parsed = json.loads(answered) if shown else None
             return Answer(response.status, response.headers, answered, parsed)
+
+    def _is_known(self) -> bool:
+        """True once the other node knows of the changes of numbers, trunks and accounts that were made."""
+        assert self.front is not None
+        return self.front.storage.directory.revision >= self.server.storage.directory.revision
 
     async def data(self, method: str, path: str, **parts: Any) -> Any:
         """Ask for what must succeed, and give its data."""

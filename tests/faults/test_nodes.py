@@ -208,7 +208,7 @@ def test_two_first_starts_at_once(tmp_path: Path, postgres: PostgresServer) -> N
     for attempt in range(_FIRST_STARTS):
         url = asyncio.run(postgres.empty_url())
         folder = tmp_path / str(attempt)
-        stage = NodesStage(folder, url, {"TRUNKLINE_SANDBOX_CARRIER": "1"})
+        stage = NodesStage(folder, url, {"TRUNKLINE_SANDBOX_CARRIER": "1"}, rtp_ports=400)
         for node in stage.nodes:
             node.set(TRUNKLINE_SANDBOX_LISTEN=f"udp:127.0.0.1:{free_port()}")
         with stage:

@@ -25,7 +25,7 @@ from sqlalchemy import make_url
 from tests.faults.lengths import RTP_PORTS
 from tests.faults.oracle.evidence import Evidence, Leg
 from tests.faults.oracle.explain import assert_nothing_lost
-from tests.faults.oracle.stage import OracleStage
+from tests.faults.oracle.stage import FORWARDED, OracleStage
 from tests.support.fork_server import fork_server
 from tests.support.server_process import ServerProcess, wait_until
 from tests.support.waiting import PATIENCE_S
@@ -239,7 +239,7 @@ class NodesStage(OracleStage):
         """Ask a node for a call that lasts for some seconds; what it accepts is told to the oracle."""
         headers = {name: more.pop(name) for name in ("Idempotency_Key",) if name in more}
         body = {
-            "from": "+918047000001",
+            "from": FORWARDED,
             "to": to,
             "verbs": [{"verb": "pause", "length": length_s}, {"verb": "hangup"}],
             "status_webhook_url": self.webhook_url,

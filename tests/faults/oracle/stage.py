@@ -25,7 +25,8 @@ from tests.support.waiting import PATIENCE_S
 
 __all__ = ["FORWARDED", "STREAMED", "FarEnds", "OracleStage"]
 
-FORWARDED, STREAMED = "+918047000001", "+918047000002"
+# The first one of 918047000 is that of the account that a first start makes.
+FORWARDED, STREAMED = "+918047000101", "+918047000102"
 _ROOT = Path(__file__).resolve().parents[3]
 _PAGE = 100
 # After this long without an event no more are on their way.
@@ -235,8 +236,9 @@ class OracleStage:
     def wait(self, condition: Any, otherwise: str, patience_s: float = 2 * PATIENCE_S) -> None:
         """Wait until something is so, long enough for any machine."""
         if not wait_until(condition, patience_s):
-            tail = self.server.log()[-3000:]
-            raise AssertionError(f"{otherwise}: {self.far.counts()}\n{tail}")
+            counts = {name: value for name, value in self.far.counts().items() if name != "stream_ends"}
+            left = [leg for leg in self.far.seen()["legs"] if leg["ended_at"] is None][:8]
+            raise AssertionError(f"{otherwise}: {counts}\n{left}\n{self.server.log()[-3000:]}")
 
     def evidence(self) -> Evidence:
         """Return the evidence of all parties, now that all is over."""

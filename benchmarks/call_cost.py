@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import heapq
 import json
 import os
 import re
@@ -28,6 +29,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
+from operator import itemgetter
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -238,8 +240,8 @@ def report(per_call: dict[str, float], idle_per_s: float, asked: argparse.Namesp
             f"{idle_per_s / 1e6:.1f} per second without calls"
         )
         return
-    sql = collections.Counter[str]()
-    parts = collections.Counter[str]()
+    sql = collections.defaultdict[str, float](float)
+    parts = collections.defaultdict[str, float](float)
     for name, number in per_call.items():
         if name.startswith("c:"):
             parts["(builtin)"] += number
@@ -247,13 +249,13 @@ def report(per_call: dict[str, float], idle_per_s: float, asked: argparse.Namesp
                 sql[_SQL[name[2:]]] += number
         else:
             parts[_part(name.rsplit(":", 1)[0], asked.files)] += number
-    for name, number in parts.most_common(60):
+    for name, number in heapq.nlargest(60, parts.items(), key=itemgetter(1)):
         print(f"{number:9.1f}  {name}")
     python = sum(number for name, number in parts.items() if name != "(builtin)")
     print(f"{python:9.1f} calls of Python functions, {parts['(builtin)']:.1f} of builtin ones")
     print("{:9.1f} of all exist for clusters alone, {:.2%}".format(*share_of_clusters(per_call)))
     print(", ".join(f"{number:.2f} {name}" for name, number in sql.items()), "per call")
-    for name, number in collections.Counter(per_call).most_common(asked.most):
+    for name, number in heapq.nlargest(asked.most, per_call.items(), key=itemgetter(1)):
         print(f"{number:9.2f}  {name.replace(str(_ROOT) + '/', '')}")
 
 

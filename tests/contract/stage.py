@@ -183,6 +183,8 @@ class Stage:
         if key:
             lines.setdefault("Authorization", f"Bearer {key}")
         if by_front and self.front is not None:
+            # Other nodes are up to 0.1 s behind.
+            await self.server.storage.writer.flush_pending()
             await until(self._is_known)
         url = (self.asked if by_front else self.server).url + path
         async with self.http.request(

@@ -100,7 +100,7 @@ def test_an_upgrade_that_others_would_not_survive_is_refused(stage: FrontedStage
     upgraded = NextVersion(b, program)
     with pytest.raises(ServerFailed, match="cannot go on with the schema of this version: a;"):
         upgraded.start()
-    stage.load(_RATE, calls=5, hold_s=(0.2, 0.4))
+    stage.load(_RATE, calls=5, hold_s=(1.5, 2.0))
     stage.wait(lambda: stage.far.counts()["ended"] == 5, "calls do not succeed")
     assert schemas(a) == {"a": schema.HEAD}
     assert a.stop() == 0, a.log()

@@ -349,6 +349,7 @@ async def no_platform_carrier(stage: Stage) -> AsyncIterator[None]:
 @asynccontextmanager
 async def resting_platform_gateways(stage: Stage) -> AsyncIterator[None]:
     """Every gateway of the platform has asked for a rest: no call leaves by it now, and later ones do."""
+    await stage.share()
     control, now = stage.asked.control, asyncio.get_running_loop().time()
     directory = stage.asked.storage.directory
     resting = [gateway for carrier, gateway in directory.outbound_gateways() if carrier.account_sid is None]

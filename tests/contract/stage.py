@@ -182,10 +182,8 @@ class Stage:
             key = account.keys[_service_of(method, path)]
         if key:
             lines.setdefault("Authorization", f"Bearer {key}")
-        if by_front and self.front is not None:
-            # Other nodes are up to 0.1 s behind.
-            await self.server.storage.writer.flush_pending()
-            await until(self._is_known)
+        if by_front:
+            await self.share()
         url = (self.asked if by_front else self.server).url + path
         async with self.http.request(
             method, url, params=query, json=body, data=raw, headers=lines
@@ -195,10 +193,12 @@ class Stage:
             parsed = json.loads(answered) if shown else None
             return Answer(response.status, response.headers, answered, parsed)
 
-    def _is_known(self) -> bool:
-        """True once the other node knows of the changes of numbers, trunks and accounts that were made."""
-        assert self.front is not None
-        return self.front.storage.directory.revision >= self.server.storage.directory.revision
+    async def share(self) -> None:
+        """Wait until the other node, if there is one, knows what has happened: it is up to 0.1 s behind."""
+        if self.front is not None:
+            await self.server.storage.writer.flush_pending()
+            known, made = self.front.storage.directory, self.server.storage.directory
+            await until(lambda: known.revision >= made.revision)
 
     async def data(self, method: str, path: str, **parts: Any) -> Any:
         """Ask for what must succeed, and give its data."""

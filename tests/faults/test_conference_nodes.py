@@ -115,7 +115,7 @@ class Meeting:
         return call
 
     def times(self, event: str, node: ServerProcess) -> int:
-        """How often an event of the calls of a node came."""
+        """Count an event of the calls of a node."""
         hooks = self.stage.far.seen()["hooks"]
         return sum(hook["event"] == event and self._nodes.get(hook["call_sid"]) is node for hook in hooks)
 

@@ -293,7 +293,7 @@ def test_one_node_registers_and_another_after_its_death(stage: FrontedStage) -> 
 
 
 def let_b_register(stage: FrontedStage) -> None:
-    """Have node b hold the registrations, if it does not: the other one is started anew."""
+    """Start node a anew unless node b holds the registrations."""
     if stage.b.metric("trunkline_node_duty_held") != 1:
         before = times_registered(stage.b)
         assert stage.a.stop() == 0

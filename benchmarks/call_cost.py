@@ -8,7 +8,8 @@ off. Data are kept in memory, since a disk that stalls would move SQLite's work 
 
 Without an option the server runs under callgrind, which counts the instructions of all threads in user
 space, by library. `--functions` counts the interpreter's calls of functions instead, by folder or (`--files`)
-by file, and the statements and commits that reach SQLite; `--most` lists what is called most. `--flame` draws
+by file, the share of what exists for clusters alone, and the statements and commits that reach SQLite;
+`--most` lists what is called most. `--flame` draws
 a flame graph of the Python functions of the server under this load, each as wide as its share of the samples.
 """
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import heapq
 import json
 import os
 import re
@@ -26,6 +28,8 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
+from operator import itemgetter
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -42,6 +46,22 @@ _QUIET_S = 6.0
 _SAMPLES_PER_S = 200
 _MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 _SQL = {"Cursor.execute": "statements", "Cursor.executemany": "statements", "Connection.commit": "commits"}
+FOR_CLUSTERS = (
+    "api/http/forward.py",
+    "callcontrol/calls/aio/media/conference_links.py",
+    "callcontrol/calls/aio/media/shared_conferences.py",
+    "callcontrol/calls/aio/places.py",
+    "callcontrol/database/aio/listener.py",
+    "callcontrol/database/aio/postgres.py",
+    "callcontrol/nodes/",
+    "callcontrol/recordings/aio/s3.py",
+    "callcontrol/recordings/aio/uploads.py",
+    "callcontrol/trunks/aio/places.py",
+    "callcontrol/trunks/places.py",
+    "sip/aio/guard.py:Guard.locate",
+    "sip/aio/transport.py:Flow.source",
+)
+"""Files and functions that a single server on SQLite would not have, had there never been a second one."""
 _OBJECT = re.compile(r"(c?)ob=\((\d+)\) ?(.*)")
 _COST = re.compile(r"[+\-*\d]\S* (\d+)$")
 Counts = collections.Counter[str]
@@ -86,6 +106,13 @@ class Counter:
         os.kill(pid, signal.SIGUSR1)
         wait_until(self._out.exists, 30)
         return Counts(json.loads(self._out.read_text()))
+
+
+def share_of_clusters(counts: Mapping[str, float]) -> tuple[float, float]:
+    """Return the calls of functions that exist for clusters alone, and their share of all."""
+    places = tuple(f"{_ROOT}/{place}" for place in FOR_CLUSTERS)
+    found = sum(number for name, number in counts.items() if name.startswith(places))
+    return found, found / sum(counts.values())
 
 
 def _control(option: str, value: str, pid: int) -> None:
@@ -213,8 +240,8 @@ def report(per_call: dict[str, float], idle_per_s: float, asked: argparse.Namesp
             f"{idle_per_s / 1e6:.1f} per second without calls"
         )
         return
-    sql = collections.Counter[str]()
-    parts = collections.Counter[str]()
+    sql = collections.defaultdict[str, float](float)
+    parts = collections.defaultdict[str, float](float)
     for name, number in per_call.items():
         if name.startswith("c:"):
             parts["(builtin)"] += number
@@ -222,12 +249,13 @@ def report(per_call: dict[str, float], idle_per_s: float, asked: argparse.Namesp
                 sql[_SQL[name[2:]]] += number
         else:
             parts[_part(name.rsplit(":", 1)[0], asked.files)] += number
-    for name, number in parts.most_common(60):
+    for name, number in heapq.nlargest(60, parts.items(), key=itemgetter(1)):
         print(f"{number:9.1f}  {name}")
     python = sum(number for name, number in parts.items() if name != "(builtin)")
     print(f"{python:9.1f} calls of Python functions, {parts['(builtin)']:.1f} of builtin ones")
+    print("{:9.1f} of all exist for clusters alone, {:.2%}".format(*share_of_clusters(per_call)))
     print(", ".join(f"{number:.2f} {name}" for name, number in sql.items()), "per call")
-    for name, number in collections.Counter(per_call).most_common(asked.most):
+    for name, number in heapq.nlargest(asked.most, per_call.items(), key=itemgetter(1)):
         print(f"{number:9.2f}  {name.replace(str(_ROOT) + '/', '')}")
 
 

@@ -113,7 +113,7 @@ async def _until_it_streams(stage: Stage) -> AsyncIterator[None]:
     """Close the stream as soon as it is open: only then is it answered whole."""
 
     async def end() -> None:
-        pages = stage.server.services.browser_calls.pages
+        pages = stage.asked.services.browser_calls.pages
         await until(lambda: len(pages) > 0)
         for account in stage.accounts.values():
             for page in pages.of((account.account_sid, "contract")):

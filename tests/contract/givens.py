@@ -349,8 +349,9 @@ async def no_platform_carrier(stage: Stage) -> AsyncIterator[None]:
 @asynccontextmanager
 async def resting_platform_gateways(stage: Stage) -> AsyncIterator[None]:
     """Every gateway of the platform has asked for a rest: no call leaves by it now, and later ones do."""
-    control, now = stage.server.control, asyncio.get_running_loop().time()
-    directory = stage.server.storage.directory
+    await stage.share()
+    control, now = stage.asked.control, asyncio.get_running_loop().time()
+    directory = stage.asked.storage.directory
     resting = [gateway for carrier, gateway in directory.outbound_gateways() if carrier.account_sid is None]
     for gateway in resting:
         control.gateways.failed(gateway.gateway_sid, now, retry_after_s=60.0)
@@ -364,7 +365,7 @@ async def resting_platform_gateways(stage: Stage) -> AsyncIterator[None]:
 @asynccontextmanager
 async def database_refuses(stage: Stage) -> AsyncIterator[None]:
     """The database takes no writes, and has not for a while."""
-    database = stage.server.storage.database
+    database = stage.asked.storage.database
     database.unwritable = True
     try:
         yield

@@ -149,6 +149,11 @@ class Stage:
         """The account most cases are about."""
         return self.accounts["own"]
 
+    @property
+    def asked(self) -> Server:
+        """The node that the requests of cases are sent to."""
+        return self.front or self.server
+
     def fresh_number(self) -> str:
         """A number in E.164 that nobody has."""
         return f"+{next(self._numbers)}"
@@ -177,8 +182,9 @@ class Stage:
             key = account.keys[_service_of(method, path)]
         if key:
             lines.setdefault("Authorization", f"Bearer {key}")
-        asked = self.front if by_front and self.front is not None else self.server
-        url = asked.url + path
+        if by_front:
+            await self.share()
+        url = (self.asked if by_front else self.server).url + path
         async with self.http.request(
             method, url, params=query, json=body, data=raw, headers=lines
         ) as response:
@@ -186,6 +192,13 @@ class Stage:
             shown = response.content_type == "application/json" and answered
             parsed = json.loads(answered) if shown else None
             return Answer(response.status, response.headers, answered, parsed)
+
+    async def share(self) -> None:
+        """Wait until the other node, if there is one, knows what has happened: it is up to 0.1 s behind."""
+        if self.front is not None:
+            await self.server.storage.writer.flush_pending()
+            known, made = self.front.storage.directory, self.server.storage.directory
+            await until(lambda: known.revision >= made.revision)
 
     async def data(self, method: str, path: str, **parts: Any) -> Any:
         """Ask for what must succeed, and give its data."""

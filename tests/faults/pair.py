@@ -9,8 +9,6 @@ from types import TracebackType
 from typing import Self
 
 from tests.faults.database_proxy import DatabaseProxy
-from tests.faults.oracle.evidence import Evidence
-from tests.faults.oracle.explain import assert_nothing_lost
 from tests.faults.oracle.nodes_stage import NodesStage
 from tests.faults.tunnel import Tunnel
 from tests.support.object_store import S3Service
@@ -33,7 +31,6 @@ class Pair:
         self._parts = ExitStack()
         self._directory, self._url, self._database_folder = directory, database_url, database_folder
         self.s3 = S3Service()
-        self._read = [0, 0]
 
     def __enter__(self) -> Self:
         with self._parts:
@@ -61,16 +58,3 @@ class Pair:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._parts.__exit__(kind, error, trace)
-
-    def judge(self) -> Evidence:
-        """End all calls, and let the oracle compare what everybody knows since the stage was made."""
-        self.stage.end_calls()
-        evidence = self.stage.evidence()
-        for number, node in enumerate(self.stage.nodes):
-            log = node.log()
-            since, self._read[number] = self._read[number], len(log)
-            # What one test has caused is no failure of those after it.
-            at = log.find("Traceback", since)
-            assert at < 0, log[at : at + 4000]
-        assert_nothing_lost(evidence)
-        return evidence

@@ -1,36 +1,35 @@
-"""One conference of callers on two servers with one PostgreSQL, and the death of the one that has it."""
+"""Conferences of callers on two servers with one PostgreSQL, and the death of the one that has them."""
 
 from __future__ import annotations
 
 import asyncio
-import base64
-import json
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from media.aio import MediaEngine
-from tests.faults.lengths import count
+from sip import Confirmed, Ended, SessionEvent
+from tests.faults import reports
+from tests.faults.lengths import count, progress
+from tests.faults.oracle.evidence import Leg
+from tests.faults.oracle.nodes_stage import NodesStage
 from tests.support.fork_server import fork_server
 from tests.support.phone import Phone, PhoneCall, engine_settings, eventually
 from tests.support.postgres import PostgresServer, running_postgres
-from tests.support.server_process import Account, ServerProcess
-from tests.support.webhook_stage import Receiver
+from tests.support.server_process import ServerProcess
+from tests.support.waiting import PATIENCE_S
 
 pytestmark = [
     pytest.mark.durable,
+    pytest.mark.timeout(0),
     pytest.mark.long(reason="two servers in processes of their own, whose leases one waits out"),
 ]
 
-NUMBER = "+918047000001"
 _PAIRS = count("CONFERENCE_PAIRS", short=2, long=5)
 _MEMBERS = count("CONFERENCE_MEMBERS", short=2, long=6)
-CONFERENCE = {"verb": "conference", "name": "all", "beep": False}
-_SECRET_KEY = base64.b64encode(bytes(range(32))).decode()
-# A node adopts others once it has renewed its lease for so long.
-_TWO_LEASES_S = 16.0
+_DEATHS = count("CONFERENCE_KILLS", short=1, long=3)
 # After a kill: the silence is noticed, the dead node is adopted, and the conference is made again.
 _AGAIN_S = 90.0
 
@@ -42,81 +41,105 @@ def postgres() -> Iterator[PostgresServer]:
 
 
 class Meeting:
-    """Two servers, telephones behind their only carrier, and a receiver of the events of calls."""
+    """
+    The stage of two nodes, with telephones behind a carrier of their own, which the oracle is told of.
+
+    Its far ends see no audio; the telephones hear.
+    """
 
     def __init__(self, folder: Path, database_url: str) -> None:
-        shared = {"TRUNKLINE_DATABASE_URL": database_url, "TRUNKLINE_SECRET_KEY": _SECRET_KEY}
-        self.nodes = {
-            name: ServerProcess(folder / name, environment={**shared, "TRUNKLINE_NODE": name})
-            for name in ("a", "b")
-        }
+        self.stage = NodesStage(folder, database_url)
         self.engine = MediaEngine(engine_settings(continuous=True))
         self.phone = Phone(self.engine)
-        self.receiver = Receiver()
-        self.account = Account("", "")
+        self.phone.on_call = self._on_call
+        self._carrier_sid = ""
+        self._nodes: dict[str, ServerProcess] = {}
 
     async def start(self) -> None:
         await self.engine.start()
         await self.phone.start()
-        await self.receiver.start()
-        for node in self.nodes.values():
-            await asyncio.to_thread(node.start)
+        await asyncio.to_thread(self.stage.__enter__)
         await asyncio.to_thread(self._set_up)
 
     def _set_up(self) -> None:
-        a = self.nodes["a"]
-        a.add_carrier("phones", f"udp:127.0.0.1:{self.phone.port}", outbound=True)
-        self.account = a.add_account()
-        a.add_number(self.account, NUMBER)
+        gateway = f"udp:127.0.0.1:{self.phone.port}"
+        self._carrier_sid = self.stage.a.add_carrier("phones", gateway, outbound=True)
 
-    async def stop(self) -> None:
-        for node in self.nodes.values():
-            if node.process is not None and node.process.poll() is None:
-                assert await asyncio.to_thread(node.stop) == 0, node.log()
-            assert "Traceback" not in node.log(), node.log()
-        await self.receiver.close()
-        await self.phone.close()
-        await self.engine.close()
+    async def stop(self, error: BaseException | None) -> None:
+        try:
+            if error is None:
+                await asyncio.to_thread(self.stage.judge)
+        except BaseException as found:
+            error = found
+            raise
+        finally:
+            kind = None if error is None else type(error)
+            await asyncio.to_thread(self.stage.__exit__, kind, error, None)
+            await self.phone.close()
+            await self.engine.close()
 
-    def kill(self) -> None:
-        """End whatever runs: the test has failed."""
-        for node in self.nodes.values():
-            if node.process is not None:
-                node.kill()
+    def _on_call(self, call: PhoneCall) -> None:
+        """Answer at once, and write down what the oracle has to know."""
+        headers, now = call.request.headers, time.monotonic()
+        session_id = (headers.first("session-id") or "").partition(";")[0]
+        leg = Leg(call.request.call_id, "callee", "", call.request.uri.user or "", session_id, began_at=now)
+        leg.rang_at, leg.invites = now, 1
+        self.stage.legs.append(leg)
 
-    async def join(self, name: str, *verbs: dict[str, Any]) -> PhoneCall:
-        """Add a telephone to the conference by a call of a node, and wait until it is in."""
-        number = len(self.phone.calls) + 1
-        body = {
-            "from": NUMBER,
-            "to": f"+9198765432{number:02}",
-            "verbs": list(verbs) or [CONFERENCE],
-            "status_webhook_url": self.receiver.url(f"/{name}"),
-        }
-        joined = self.events(name).count("conference.joined")
-        node, key = self.nodes[name], self.account.api_key
-        reply = await asyncio.to_thread(node.request, "POST", "/v1/calls", key, body)
-        assert reply.status == 201, reply
+        def note(event: SessionEvent) -> None:
+            if isinstance(event, Confirmed):
+                leg.confirmed_at = time.monotonic()
+            elif isinstance(event, Ended):
+                leg.ended_at = time.monotonic()
+                leg.ended_by = "peer" if event.by == "remote" else "us"
+            call.on_event(event)
+
+        call.session.on_event = note
+        call.answer()
+        leg.status, leg.answered_at = 200, time.monotonic()
+
+    async def join(self, node: ServerProcess, *names: str) -> PhoneCall:
+        """Add a telephone to conferences, one after the other, by a call of a node; wait until it is in."""
+        number, joined = len(self.phone.calls) + 1, self.times("conference.joined", node)
+        placed = await asyncio.to_thread(
+            self.stage.place,
+            node,
+            f"+9198765432{number:02}",
+            verbs=[{"verb": "conference", "name": name, "beep": False} for name in names],
+            carrier_sid=self._carrier_sid,
+        )
+        assert placed.status == 201, placed
+        self._nodes[placed.body["data"]["call_sid"]] = node
         call = await self.phone.next_call(number)
-        assert await eventually(lambda: self.events(name).count("conference.joined") > joined), node.log()
+        await self.comes("conference.joined", node, joined + 1)
         return call
 
-    def events(self, name: str) -> list[str]:
-        """Names of the events of the calls of a node."""
-        return [json.loads(got.body)["event"] for got in self.receiver.requests if got.path == f"/{name}"]
+    def times(self, event: str, node: ServerProcess) -> int:
+        """Count an event of the calls of a node."""
+        hooks = self.stage.far.seen()["hooks"]
+        return sum(hook["event"] == event and self._nodes.get(hook["call_sid"]) is node for hook in hooks)
+
+    async def comes(
+        self, event: str, node: ServerProcess, times: int, patience_s: float = PATIENCE_S
+    ) -> None:
+        """Wait until an event of the calls of a node has come so often."""
+        came = await eventually(lambda: self.times(event, node) == times, patience_s)
+        assert came, (self.times(event, node), node.log()[-6000:])
 
 
 @pytest.fixture
 async def meeting(tmp_path: Path, postgres: PostgresServer) -> AsyncIterator[Meeting]:
     fork_server()  # It ends with the thread that starts it.
     made = Meeting(tmp_path, await postgres.url())
+    error: BaseException | None = None
     try:
         await made.start()
         yield made
-    except BaseException:
-        made.kill()
+    except BaseException as found:
+        error = found
         raise
-    await made.stop()
+    finally:
+        await made.stop(error)
 
 
 async def hear_each_other(*calls: PhoneCall) -> None:
@@ -131,39 +154,43 @@ async def hear_each_other(*calls: PhoneCall) -> None:
 
 async def test_callers_of_two_nodes_meet(meeting: Meeting) -> None:
     """Callers of one conference on two nodes all hear all; it goes on when those of one node leave."""
-    calls = [await meeting.join(name) for name in ("a", "b") * _PAIRS]
+    a, b = meeting.stage.nodes
+    calls = [await meeting.join(node, "all") for node in (a, b) * _PAIRS]
     await hear_each_other(*calls)
-    listed = await asyncio.to_thread(meeting.nodes["b"].request, "GET", "/v1/calls", meeting.account.api_key)
-    assert len(listed.data) == len(calls), "the legs between the nodes are no calls"
+    records = await asyncio.to_thread(meeting.stage.pages, "/v1/calls")
+    assert len(records) == len(calls), "the legs between the nodes are no calls"
     for call in calls[1::2]:
         call.hang_up()
-    assert await eventually(lambda: meeting.events("b").count("call.completed") == _PAIRS)
+    await meeting.comes("call.completed", b, _PAIRS)
     await hear_each_other(*calls[::2])
-    assert "conference.left" not in meeting.events("a")
+    assert not meeting.times("conference.left", a)
     for call in calls[::2]:
         call.hang_up()
-    assert await eventually(lambda: meeting.events("a").count("call.completed") == _PAIRS)
+    await meeting.comes("call.completed", a, _PAIRS)
 
 
 async def test_the_members_elsewhere_of_a_killed_node_meet_again(meeting: Meeting) -> None:
     """
     The node of a conference is killed: its members on another node leave it and go on with their next verb,
-    here the same conference, which that node then has.
+    here the same conference, which that node then has; its own are hung up on.
     """
-    first = await meeting.join("a")
-    calls = [await meeting.join("b", CONFERENCE, CONFERENCE) for _ in range(_MEMBERS)]
-    await hear_each_other(first, *calls)
-    assert not await eventually(lambda: False, _TWO_LEASES_S)
-    await asyncio.to_thread(meeting.nodes["a"].kill)
-    assert await eventually(
-        lambda: meeting.events("b").count("conference.joined") == 2 * _MEMBERS, _AGAIN_S
-    ), (
-        meeting.events("b"),
-        meeting.nodes["b"].log(),
-    )
-    assert meeting.events("b").count("conference.left") == _MEMBERS
-    await hear_each_other(*calls)
-    first.close()
-    for call in calls:
-        call.hang_up()
-    assert await eventually(lambda: meeting.events("b").count("call.completed") == _MEMBERS)
+    stage = meeting.stage
+    a, b = stage.nodes
+    for number in range(1, _DEATHS + 1):
+        name = f"all{number}"
+        joined, left = meeting.times("conference.joined", a), meeting.times("conference.left", a)
+        first = await meeting.join(b, name)
+        calls = [await meeting.join(a, name, name) for _ in range(_MEMBERS)]
+        await hear_each_other(first, *calls)
+        killed_at = await asyncio.to_thread(stage.kill_b)
+        await meeting.comes("conference.joined", a, joined + 2 * _MEMBERS, _AGAIN_S)
+        reports.sample("conference made again after, s", time.monotonic() - killed_at)
+        assert meeting.times("conference.left", a) == left + _MEMBERS
+        await hear_each_other(*calls)
+        await first.wait(Ended)
+        completed = meeting.times("call.completed", a)
+        for call in calls:
+            call.hang_up()
+        await meeting.comes("call.completed", a, completed + _MEMBERS)
+        await asyncio.to_thread(stage.revive_b)
+        progress(f"kill {number} of {_DEATHS}")

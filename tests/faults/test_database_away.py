@@ -15,9 +15,7 @@ from tests.faults import reports
 from tests.faults.database_proxy import DatabaseProxy
 from tests.faults.lengths import SOAK, count, progress, seconds
 from tests.faults.oracle.evidence import Evidence
-from tests.faults.oracle.explain import assert_nothing_lost
 from tests.faults.oracle.fronted_stage import FrontedStage
-from tests.faults.test_fronted_nodes import carries_calls
 from tests.support.kamailio import needs_kamailio
 from tests.support.postgres import PostgresServer, running_postgres
 from tests.support.server_process import ServerProcess, wait_until
@@ -74,8 +72,7 @@ def test_a_database_that_is_away_ends_no_call(stage: FrontedStage, proxy: Databa
     before = incarnations(stage.server)
     stage.load(_RATE, _MIX, hold_s=_HOLD_S)
     for number in range(1, _ROUNDS + 1):
-        for node in nodes:
-            stage.wait(partial(carries_calls, node), "calls do not come up")
+        stage.carry(*nodes)
         proxy.vanish()
         lost_at = time.monotonic()
         for node in nodes:
@@ -93,11 +90,7 @@ def test_a_database_that_is_away_ends_no_call(stage: FrontedStage, proxy: Databa
     assert steady <= up, f"{len(steady - up)} calls that were up are lost"
     assert incarnations(stage.server) == before
     assert not sum(node.metric("trunkline_node_adoptions_total") for node in nodes)
-    stage.end_calls()
-    evidence = stage.evidence()
-    assert not [node.log()[-6000:] for node in nodes if "Traceback" in node.log()]
-    assert_nothing_lost(evidence)
-    assert_none_ended(evidence, steady)
+    assert_none_ended(stage.judge(), steady)
 
 
 def assert_none_ended(evidence: Evidence, steady: set[str]) -> None:
@@ -116,8 +109,7 @@ def calls_that_stay(stage: FrontedStage) -> set[str]:
     """Set up calls on both nodes that nobody hangs up; returns their Call-IDs."""
     stage.load(10.0, {"forwarded": 1}, calls=_STEADY)
     stage.wait(lambda: stage.far.up() >= _STEADY, "calls do not come up")
-    for node in (stage.server, stage.b):
-        assert carries_calls(node), "a node has none of the calls"
+    stage.carry(*stage.nodes)
     return {leg["call_id"] for leg in callers(stage)}
 
 

@@ -13,11 +13,9 @@ import pytest
 from tests.faults import reports
 from tests.faults.lengths import SOAK, count, progress, seconds
 from tests.faults.oracle.evidence import Evidence, Hook, Leg
-from tests.faults.oracle.explain import assert_nothing_lost
-from tests.faults.oracle.fronted_stage import FrontedStage
+from tests.faults.oracle.fronted_stage import FrontedStage, set_up_s
 from tests.faults.oracle.nodes_stage import wait_till
 from tests.faults.oracle.reconcile import CRASH
-from tests.faults.test_fronted_nodes import carries_calls
 from tests.support.kamailio import needs_kamailio
 from tests.support.postgres import PostgresServer, running_postgres
 
@@ -72,13 +70,9 @@ def test_a_killed_node_costs_its_own_calls_alone(tmp_path: Path, database_url: s
                 stage.revive_b()
             kill_under_load(stage)
             progress(f"kill {number} of {_ROUNDS}: {stage.far.counts()}")
-        stage.end_calls()
-        evidence = stage.evidence()
-        logs = [node.log() for node in stage.nodes]
-    assert not [log[-6000:] for log in logs if "Traceback" in log]
-    assert_nothing_lost(evidence)
-    sheds = not SOAK and any("overload: work waits" in log for log in logs)
-    assert_others_are_whole(evidence, refusals={503} if sheds else set())
+        evidence = stage.judge()
+        refusals = stage.refusals
+    assert_others_are_whole(evidence, refusals)
     for killed_at in evidence.kills:
         assert_peers_are_told(evidence, killed_at)
         assert_events_came(evidence, killed_at)
@@ -90,8 +84,7 @@ def kill_under_load(stage: FrontedStage) -> None:
     stage.load(10.0, {"forwarded": 1}, calls=_STEADY)
     stage.wait(lambda: not stage.far.counts()["placing"], "the load does not end")
     stage.load(_RATE, _MIX, hold_s=_HOLD_S)
-    for node in stage.nodes:
-        stage.wait(partial(carries_calls, node), "calls do not come up")
+    stage.carry(*stage.nodes)
     wait_till(stage.may_adopt_at - _IN_DOUBT_S)
     stage.callees(ring_s=(_LONG_S, _LONG_S))
     stage.load(20.0, {"forwarded": 1}, calls=_RINGING)
@@ -159,12 +152,6 @@ def in_hand(evidence: Evidence, leg: Leg) -> bool:
 def near_a_kill(evidence: Evidence, leg: Leg) -> bool:
     """True for a call that began just before a kill, or before the front noticed it."""
     return any(killed_at - 0.5 < leg.began_at < killed_at + _NOTICED_S for killed_at in evidence.kills)
-
-
-def set_up_s(leg: Leg) -> float | None:
-    """Time until the caller heard ringing, or the answer; None when it heard neither."""
-    heard = [at for at in (leg.rang_at, leg.answered_at) if at is not None]
-    return min(heard) - leg.began_at if heard else None
 
 
 def assert_peers_are_told(evidence: Evidence, killed_at: float) -> None:

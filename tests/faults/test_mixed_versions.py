@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from callcontrol.database import schema
-from tests.faults.test_fronted_nodes import Cluster, carries_calls
+from tests.faults.lengths import SOAK, seconds
+from tests.faults.oracle.fronted_stage import FrontedStage, assert_none_failed
 from tests.support.kamailio import needs_kamailio
 from tests.support.other_version import NEXT_REVISION, NextVersion, make_next_version
 from tests.support.postgres import PostgresServer, running_postgres
-from tests.support.server_process import ServerFailed, ServerProcess, wait_until
-from tests.support.sipp_run import SIPP, Load
-from tests.support.waiting import PATIENCE_S
+from tests.support.server_process import ServerFailed, ServerProcess
 
 # `make test` installs what is missing here; a run without make goes on with the rest, and says so.
 pytestmark = [
-    pytest.mark.skipif(SIPP is None, reason="SIPp is not installed (Debian: sip-tester)"),
     needs_kamailio,
     pytest.mark.durable,
+    pytest.mark.timeout(0),
     pytest.mark.long(reason="servers of two versions, which are restarted in turn under load"),
 ]
 
-# Ended when the upgrade is over.
-_ENDLESS = Load(calls=10_000, rate=5.0, pause_ms=1500)
+_RATE = seconds("MIXED_RATE", short=4.0, long=10.0)
+_MIX = {"forwarded": 4, "streamed": 2, "cancelled": 1}
+_HOLD_S = (2.0, 8.0)
+_SOON_S = 2.0 if SOAK else 10.0
 # What every call reads and writes, and what a node does.
 _ADDITIONS = (
     "ALTER TABLE calls ADD COLUMN next_note text",
@@ -52,14 +52,10 @@ async def database_url(postgres: PostgresServer) -> str:
 
 
 @pytest.fixture
-def cluster(tmp_path: Path, database_url: str) -> Iterator[Cluster]:
-    made = Cluster(tmp_path, database_url)
-    with made.front, made.exchange:
-        with made.b.starting():
-            made.start_front()
-            yield made
-        if made.b.process is not None and made.b.process.poll() is None:
-            made.b.stop()
+def stage(tmp_path: Path, database_url: str) -> Iterator[FrontedStage]:
+    with FrontedStage(tmp_path, database_url) as running:
+        running.callees(ring_s=(0.0, 0.5))
+        yield running
 
 
 def schemas(node: ServerProcess) -> dict[str, str]:
@@ -67,56 +63,51 @@ def schemas(node: ServerProcess) -> dict[str, str]:
     return {found["node"]: found["schema"] for found in node.command("nodes", "list")["nodes"]}
 
 
-def test_an_upgrade_with_a_migration_costs_no_call(cluster: Cluster, tmp_path: Path) -> None:
+def test_an_upgrade_with_a_migration_costs_no_call(stage: FrontedStage, tmp_path: Path) -> None:
     """
     Under load one node is upgraded, whose version migrates the database, while the other goes on; that one is
     started anew on the newer schema, and upgraded as well: no call fails.
     """
     program = make_next_version(tmp_path / "next", *_ADDITIONS)
-    caller, callee = cluster.place_calls(_ENDLESS)
-    a, b = cluster.exchange.server, cluster.b
+    stage.load(_RATE, _MIX, hold_s=_HOLD_S)
+    stage.carry(*stage.nodes)
+    a, b = stage.nodes
     assert b.stop() == 0, b.log()
-    cluster.b = NextVersion(b, program)
-    cluster.b.start()
+    stage.b = NextVersion(b, program)
+    stage.b.start()
     assert schemas(a) == {"a": schema.HEAD, "b": NEXT_REVISION}
-    assert wait_until(partial(carries_calls, cluster.b), PATIENCE_S), cluster.front.log()
+    stage.carry(stage.b)
     assert a.stop() == 0, a.log()
     a.start()
     assert f"the database has the schema {NEXT_REVISION} of a newer version" in a.log()
-    assert wait_until(partial(carries_calls, a), PATIENCE_S), cluster.front.log()
+    stage.carry(a)
     assert a.stop() == 0, a.log()
-    cluster.exchange.server = NextVersion(a, program)
-    cluster.exchange.server.start()
-    assert schemas(a) == {"a": NEXT_REVISION, "b": NEXT_REVISION}
-    assert wait_until(partial(carries_calls, cluster.exchange.server), PATIENCE_S), cluster.front.log()
-    caller.place_no_more()
-    seen = caller.wait(PATIENCE_S)
-    callee.stop()
-    assert seen.failed == 0 and seen.successful > 0 and seen.exit_status == 0, seen.errors
-    cluster.exchange.assert_clean()
+    stage.server = NextVersion(a, program)
+    stage.server.start()
+    assert schemas(stage.a) == {"a": NEXT_REVISION, "b": NEXT_REVISION}
+    stage.carry(stage.a)
+    assert_none_failed(stage.judge(), stage.refusals, _SOON_S)
 
 
-def test_an_upgrade_that_others_would_not_survive_is_refused(cluster: Cluster, tmp_path: Path) -> None:
+def test_an_upgrade_that_others_would_not_survive_is_refused(stage: FrontedStage, tmp_path: Path) -> None:
     """
     A version on whose schema this one cannot run does not start while a node of this one runs, and changes
     nothing; without one it starts, and a node of this version does not any more.
     """
     program = make_next_version(tmp_path / "next", "DROP TABLE chat_paces", breaks_this=True)
-    a, b = cluster.exchange.server, cluster.b
+    a, b = stage.nodes
     assert b.stop() == 0, b.log()
     upgraded = NextVersion(b, program)
     with pytest.raises(ServerFailed, match="cannot go on with the schema of this version: a;"):
         upgraded.start()
-    load = Load(calls=5, rate=5.0)
-    callee = cluster.exchange.callee(load=load)
-    cluster.exchange.finish(
-        cluster.exchange.caller("uac.xml", load=load, target=cluster.front.address), callee
-    )
+    stage.load(_RATE, calls=5, hold_s=(1.5, 2.0))
+    stage.wait(lambda: stage.far.counts()["ended"] == 5, "calls do not succeed")
     assert schemas(a) == {"a": schema.HEAD}
     assert a.stop() == 0, a.log()
     upgraded.start()
-    cluster.b = upgraded
+    stage.b = upgraded
     with pytest.raises(ServerFailed, match="is of a newer version of this program"):
         a.start()
-    cluster.exchange.server = NextVersion(a, program)
-    cluster.exchange.server.start()
+    stage.server = NextVersion(a, program)
+    stage.server.start()
+    assert_none_failed(stage.judge(), stage.refusals, _SOON_S)

@@ -1,8 +1,9 @@
-"""Limits, keys of requests and recordings of two servers, of which one is killed for good."""
+"""Calls, limits, keys and recordings of two servers, of which one is killed, stopped or has a twin."""
 
 from __future__ import annotations
 
 import json
+import signal
 import threading
 import time
 from collections import Counter
@@ -10,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -18,13 +20,14 @@ from tests.faults.lengths import SOAK, count, progress, seconds
 from tests.faults.oracle.evidence import Evidence, Leg
 from tests.faults.oracle.nodes_stage import NodesStage, wait_till
 from tests.faults.pair import Pair
-from tests.support.server_process import ServerProcess, wait_until
+from tests.faults.test_nodes_apart import calls_on_b
+from tests.support.server_process import ServerFailed, ServerProcess, wait_until
 from tests.support.waiting import PATIENCE_S
 
 pytestmark = [
     pytest.mark.durable,
     pytest.mark.timeout(0),
-    pytest.mark.long(reason="two servers in processes of their own, of which one is killed"),
+    pytest.mark.long(reason="two servers in processes of their own, whose leases one waits out"),
 ]
 
 _CALLS_AT_ONCE, _CPS, _OF_TRUNK = 10, 5, 4
@@ -32,6 +35,15 @@ _HAMMERED_S = seconds("HAMMERED_S", short=3.0, long=20.0)
 _CLIENTS = 4
 _KEYS = count("KEYS_HELD", short=24, long=200)
 _COMMIT_S = 0.3
+_CALLS = count("NODES_CALLS", short=5, long=50)
+_STILL_S = seconds("STOOD_STILL_S", short=12.0, long=20.0)
+# All that a node writes about calls; their webhooks may be on their way.
+_WRITTEN = (
+    "SELECT * FROM calls ORDER BY call_sid",
+    "SELECT * FROM ledger ORDER BY 1",
+    "SELECT * FROM wallets ORDER BY 1",
+    "SELECT * FROM reserves ORDER BY 1",
+)
 _AWAY_S = seconds("STORE_AWAY_S", short=3.0, long=60.0)
 # What a dead node had is free after its lease and an adoption; the short bound is for a busy machine.
 _FREE_S = 10.0 if SOAK else 25.0
@@ -45,7 +57,7 @@ def whole(pair: Pair) -> Iterator[None]:
     yield
     if not pair.stage.b_runs:
         pair.stage.revive_b()
-    pair.judge()
+    pair.stage.judge()
 
 
 def callee(stage: NodesStage, user: str) -> str:
@@ -138,7 +150,7 @@ def test_limits_hold_over_both_nodes_and_come_back(pair: Pair) -> None:
         assert hammer(stage, "trunk", 1)[503]
         set_limits(stage, calls=_OF_TRUNK, cps=1000, of_trunk=_OF_TRUNK)
         room_comes_back(stage, _OF_TRUNK)
-    evidence = pair.judge()
+    evidence = pair.stage.judge()
     for user, most in (("room", _CALLS_AT_ONCE), ("trunk", _OF_TRUNK)):
         found = most_at_once(legs_of(evidence, user))
         reports.sample(f"most calls at once, {user}", found)
@@ -212,6 +224,44 @@ def test_the_keys_of_a_killed_node_are_answered_by_another(pair: Pair) -> None:
     records = stage.pages("/v1/calls")
     made = Counter(str(record["to"]) for record in records)
     assert {user: times for user in users if (times := made[callee(stage, user)]) != 1} == {}
+
+
+def test_a_node_that_stood_still_ends(pair: Pair) -> None:
+    """
+    A process is stopped for longer than its lease, with calls up and new ones coming: it is adopted once.
+    Continued it writes nothing, takes no call, and ends with a status that says so.
+    """
+    stage = pair.stage
+    calls_on_b(stage, _CALLS)
+    adopted = stage.a.metric("trunkline_node_adoptions_total")
+    stopped_at = stage.stop_b()
+    stage.load(5.0, calls=_CALLS, hold_s=(1.0, 2.0))
+    process = stage.b.process
+    assert process is not None
+    try:
+        stage.wait(lambda: not stage.rows("SELECT 1 FROM nodes WHERE node = 'b'"), "b is not adopted")
+        stage.wait(lambda: not stage.rows("SELECT 1 FROM reserves"), "the calls of b are not ended")
+        reports.sample("calls of a node that stands still ended after, s", time.monotonic() - stopped_at)
+        wait_till(stopped_at + _STILL_S)
+        written = [stage.rows(statement) for statement in _WRITTEN]
+    finally:
+        process.send_signal(signal.SIGCONT)
+    assert process.wait(PATIENCE_S) == 1
+    assert "another node has taken over the calls of this one" in stage.b.log()
+    assert [stage.rows(statement) for statement in _WRITTEN] == written
+    assert stage.a.metric("trunkline_node_adoptions_total") == adopted + 1
+
+
+def test_a_node_whose_name_is_taken_does_not_start(pair: Pair, tmp_path: Path) -> None:
+    """A second server with the node of a living one ends with a reason, and touches none of its calls."""
+    stage = pair.stage
+    up = calls_on_b(stage, _CALLS)
+    twin = ServerProcess(tmp_path / "twin", environment={**stage.shared, "TRUNKLINE_NODE": "b"})
+    with pytest.raises(ServerFailed, match="node b runs on this database already"):
+        twin.start()
+    assert stage.active() == up and stage.far.up() == _CALLS
+    causes = {record["call_sid"]: record["hangup_cause"] for record in stage.judge().records}
+    assert {causes[call_sid] for call_sid in up} == {"NORMAL_CLEARING"}
 
 
 def repeated(stage: NodesStage, user: str) -> int:

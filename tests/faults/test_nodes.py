@@ -1,4 +1,4 @@
-"""Two servers on one PostgreSQL, of which one dies or stands still."""
+"""Two servers on one PostgreSQL, which start at once, or of which one is drained or away."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ import base64
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.faults.lengths import count
+from tests.faults.oracle.nodes_stage import NodesStage
 from tests.sipp.exchange import FORWARDED, Exchange
-from tests.support.fork_server import fork_server
 from tests.support.kamailio import ask
 from tests.support.ports import free_port
 from tests.support.postgres import PostgresServer, running_postgres
-from tests.support.server_process import Reply, ServerFailed, ServerProcess, wait_until
+from tests.support.server_process import Reply, ServerProcess, wait_until
 from tests.support.sipp_run import SIPP, Load, Sipp
 from tests.support.waiting import PATIENCE_S
 
 pytestmark = [
     pytest.mark.skipif(SIPP is None, reason="SIPp is not installed (Debian: sip-tester)"),
     pytest.mark.durable,
-    pytest.mark.long(reason="two servers in processes of their own, of which one dies or drains"),
+    pytest.mark.long(reason="two servers in processes of their own, of which one drains or is away"),
 ]
 
 _CALLS = count("NODES_CALLS", short=5, long=50)
 _FIRST_STARTS = count("FIRST_STARTS", short=2, long=20)
 SECRET_KEY = base64.b64encode(bytes(range(32))).decode()
-_TWO_LEASES_S = 16.0
 
 
 @pytest.fixture(scope="module")
@@ -62,12 +62,12 @@ def other(tmp_path: Path, shared: dict[str, str], exchange: Exchange) -> Iterato
     assert "Traceback" not in made.log(), made.log()
 
 
-def start_calls(exchange: Exchange, scenario: str = "reason_uac_hung_up_on.xml") -> list[Sipp]:
-    """Set up calls whose callers and callees wait for a BYE, by default one that names a crash."""
+def start_calls(exchange: Exchange) -> list[Sipp]:
+    """Set up calls whose callers and callees wait for a BYE."""
     load = Load(calls=_CALLS, rate=20.0)
     peers = [
         exchange.callee("uas.xml", load),
-        exchange.caller(scenario, load=load, extra="-recv_timeout 90000"),
+        exchange.caller("uac_hung_up_on.xml", load=load, extra="-recv_timeout 90000"),
     ]
     assert wait_until(lambda: len(calls(exchange.server, exchange, "in-progress")) == _CALLS, PATIENCE_S)
     return peers
@@ -94,43 +94,9 @@ def nodes(server: ServerProcess) -> dict[str, str]:
     return {node["node"]: node["state"] for node in server.command("nodes", "list")["nodes"]}
 
 
-def adopts(other: ServerProcess) -> None:
-    """Wait until the node has renewed its lease long enough to adopt another."""
-    assert wait_until(lambda: False, _TWO_LEASES_S) is False
-
-
-def assert_adopted(exchange: Exchange, other: ServerProcess, peers: list[Sipp]) -> None:
-    """All calls have an end, are charged one pulse, and their peers got a BYE; no money stays reserved."""
-    assert wait_until(lambda: "the calls of the node a have ended" in other.log(), PATIENCE_S), other.log()
-    exchange.finish(*peers)
-    ended = calls(other, exchange, "completed")
-    assert len(ended) == _CALLS
-    assert {call["hangup_cause"] for call in ended} == {"CRASH"}
-    prices = {call["price"] for call in ended}
-    assert len(prices) == 1 and 0 < min(prices) < 1, "one pulse each"
-    wallet = other.request("GET", "/v1/wallet", exchange.account.api_key).body["data"]
-    assert wallet["reserved"] == 0
-    assert wallet["balance"] == pytest.approx(100_000 - _CALLS * prices.pop())
-
-
-def test_a_node_whose_name_is_taken_does_not_start(
-    tmp_path: Path, shared: dict[str, str], exchange: Exchange
-) -> None:
-    """A second server with the node of a living one ends with a reason, and touches none of its calls."""
-    peers = start_calls(exchange, "uac_hung_up_on.xml")
-    same = ServerProcess(tmp_path / "same", environment={**shared, "TRUNKLINE_NODE": "a"})
-    with pytest.raises(ServerFailed, match="node a runs on this database already"):
-        same.start()
-    up = calls(exchange.server, exchange, "in-progress")
-    assert len(up) == _CALLS
-    for call in up:
-        assert exchange.server.request("DELETE", path_of(call), exchange.account.api_key).status == 200
-    exchange.finish(*peers)
-
-
 def test_a_call_is_controlled_through_another_node(exchange: Exchange, other: ServerProcess) -> None:
     """A node forwards what concerns a call of another one, which answers as if it had been asked itself."""
-    peers = start_calls(exchange, "uac_hung_up_on.xml")
+    peers = start_calls(exchange)
     key = exchange.account.api_key
     up = calls(other, exchange, "in-progress")
     for call in up:
@@ -151,7 +117,7 @@ def test_a_node_is_drained_by_a_command(exchange: Exchange, other: ServerProcess
     A node drained by `trunkline nodes drain`, from any machine, refuses new calls and exits 0 when its last
     call, which others still control, has ended; started again it takes calls.
     """
-    peers = start_calls(exchange, "uac_hung_up_on.xml")
+    peers = start_calls(exchange)
     node, key = exchange.server, exchange.account.api_key
     with ThreadPoolExecutor() as pool:
         drained = pool.submit(other.command, "nodes", "drain", "a", "--wait")
@@ -180,7 +146,7 @@ def test_an_active_call_is_not_said_to_have_ended(exchange: Exchange, other: Ser
     While the node of a call has its lease and does not answer, the call is on a node that cannot be reached;
     of a change that it got, nobody knows the outcome.
     """
-    peers = start_calls(exchange, "uac_hung_up_on.xml")
+    peers = start_calls(exchange)
     key, process = exchange.account.api_key, exchange.server.process
     assert process is not None
     up = calls(other, exchange, "in-progress")
@@ -201,7 +167,7 @@ def test_a_recording_is_deleted_on_a_node_that_is_away(exchange: Exchange, other
     deleted; the file goes when that node is back.
     """
     exchange.bind(exchange.to_callee(record=True))
-    peers = start_calls(exchange, "uac_hung_up_on.xml")
+    peers = start_calls(exchange)
     key = exchange.account.api_key
     for call in calls(other, exchange, "in-progress"):
         assert other.request("DELETE", path_of(call), key).status == 200
@@ -224,66 +190,35 @@ def test_a_recording_is_deleted_on_a_node_that_is_away(exchange: Exchange, other
     assert not (files / f"{call_sid}.wav").exists()
 
 
-def test_the_calls_of_a_killed_node_are_ended_by_another(exchange: Exchange, other: ServerProcess) -> None:
-    """After a kill another node ends the calls of the first within ten seconds, and its name is free."""
-    peers = start_calls(exchange)
-    adopts(other)
-    exchange.server.kill()
-    assert_adopted(exchange, other, peers)
-    assert nodes(other) == {"b": "up"}
-    exchange.server.start()
-    assert nodes(other) == {"a": "up", "b": "up"}
-
-
-def test_a_node_that_stood_still_ends(exchange: Exchange, other: ServerProcess) -> None:
-    """A process that is stopped for longer than its lease is adopted once; continued, it ends by itself."""
-    peers = start_calls(exchange)
-    adopts(other)
-    process = exchange.server.process
-    assert process is not None
-    process.send_signal(signal.SIGSTOP)
-    assert_adopted(exchange, other, peers)
-    process.send_signal(signal.SIGCONT)
-    assert process.wait(PATIENCE_S) == 1
-    assert "another node has taken over the calls of this one" in exchange.server.log()
-    assert len(calls(other, exchange, "completed")) == _CALLS
-    exchange.server.start()
-
-
 def place(server: ServerProcess, exchange: Exchange, to: str) -> Reply:
     """Ask for a call that lasts until somebody ends it."""
     body = {"from": FORWARDED, "to": to, "verbs": [{"verb": "pause", "length": 60}] * 5}
     return server.request("POST", "/v1/calls", exchange.account.api_key, body)
 
 
+def are_up(stage: NodesStage, calls: int) -> bool:
+    return stage.far.up() == calls
+
+
 def test_two_first_starts_at_once(tmp_path: Path, postgres: PostgresServer) -> None:
-    """Of two servers that start on an empty database both come up, with one demo account and one sandbox."""
-    fork_server()  # It ends with the thread that starts it.
+    """
+    Of two servers that start on an empty database both come up, with one demo account and one sandbox, and
+    carry calls.
+    """
     for attempt in range(_FIRST_STARTS):
         url = asyncio.run(postgres.empty_url())
-        servers = [
-            ServerProcess(tmp_path / f"{attempt}{node}", environment=first_run(url, node))
-            for node in ("a", "b")
-        ]
-        with ThreadPoolExecutor() as pool:
-            assert [start.result() for start in [pool.submit(server.start) for server in servers]] == [
-                None
-            ] * 2
-        try:
-            assert nodes(servers[0]) == {"a": "up", "b": "up"}
-            made = [server.log().count("API key") for server in servers]
-            assert sorted(made) == [0, 1], [server.log() for server in servers]
-            sandboxes = [server.log().count("another node has the sandbox carrier") for server in servers]
-            assert sorted(sandboxes) == [0, 1]
-        finally:
-            assert [server.stop() for server in servers] == [0, 0]
-
-
-def first_run(url: str, node: str) -> dict[str, str]:
-    return {
-        "TRUNKLINE_DATABASE_URL": url,
-        "TRUNKLINE_SECRET_KEY": SECRET_KEY,
-        "TRUNKLINE_NODE": node,
-        "TRUNKLINE_SANDBOX_CARRIER": "1",
-        "TRUNKLINE_SANDBOX_LISTEN": f"udp:127.0.0.1:{free_port()}",
-    }
+        folder = tmp_path / str(attempt)
+        stage = NodesStage(folder, url, {"TRUNKLINE_SANDBOX_CARRIER": "1"}, rtp_ports=400)
+        for node in stage.nodes:
+            node.set(TRUNKLINE_SANDBOX_LISTEN=f"udp:127.0.0.1:{free_port()}")
+        with stage:
+            assert nodes(stage.a) == {"a": "up", "b": "up"}
+            logs = [node.log() for node in stage.nodes]
+            assert sorted(log.count("API key") for log in logs) == [0, 1], logs
+            assert sorted(log.count("another node has the sandbox carrier") for log in logs) == [0, 1]
+            stage.load(20.0, calls=_CALLS)
+            for _ in range(_CALLS):
+                placed = stage.place(stage.a, f"sip:callee@127.0.0.1:{stage.far.callee_port}", length_s=600)
+                assert placed.status == 201, placed
+            stage.wait(partial(are_up, stage, 2 * _CALLS), "calls do not come up")
+            stage.judge()

@@ -44,7 +44,7 @@ _ADDED_S = 0.01 if SOAK else 0.1
 def ended(pair: Pair) -> Iterator[None]:
     """No call is up before and after a test, and none is lost."""
     yield
-    pair.judge()
+    pair.stage.judge()
 
 
 def calls_on_b(stage: NodesStage, number: int = _CALLS) -> list[str]:
@@ -199,7 +199,7 @@ def test_a_number_wired_anew_is_heard_of_by_the_other_node(pair: Pair) -> None:
     heard = rewire(stage, _REWIRED, _HEARD_S, 0)
     with nobody_listens(pair):
         unheard = rewire(stage, _UNHEARD, _POLLED_S, _REWIRED)
-    evidence = pair.judge()
+    evidence = pair.stage.judge()
     wrong = stale(evidence, heard | unheard)
     reports.sample("INVITEs by an old wiring", len(wrong))
     assert len(wrong) <= _LATE_SHARE * _REWIRED, wrong

@@ -1,4 +1,4 @@
-"""A single server on SQLite needs nothing of what several need."""
+"""A single server on SQLite needs nothing of what several need, and pays next to nothing for it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
+
+from benchmarks.call_cost import FOR_CLUSTERS, share_of_clusters
+from tests.support.sipp_run import SIPP
 
 pytestmark = pytest.mark.real_time(reason="a server in a process of its own")
 
@@ -51,3 +54,19 @@ def test_a_single_server_imports_no_library_of_clusters(tmp_path: Path) -> None:
     imported = set(json.loads(ran.stdout.splitlines()[-1]))
     assert "api.process.server" in imported and "callcontrol.database.aio.sqlite" in imported
     assert imported & {*modules_of_extras(), *_OWN} == set()
+
+
+@pytest.mark.skipif(SIPP is None, reason="SIPp is not installed (Debian: sip-tester)")
+@pytest.mark.long(reason="a server whose function calls are counted, with and without calls")
+def test_clusters_cost_a_call_of_a_single_server_little(tmp_path: Path) -> None:
+    """At most 3 % of the function calls of a forwarded call are of code that exists for clusters alone."""
+    for place in FOR_CLUSTERS:
+        path, _, function = place.partition(":")
+        assert (_ROOT / path).exists(), place
+        assert not function or f"def {function.rpartition('.')[2]}(" in (_ROOT / path).read_text(), place
+    counted = tmp_path / "counts.json"
+    command = [sys.executable, "-m", "benchmarks.call_cost", "--functions", "--calls", "5"]
+    subprocess.run([*command, "--json", counted], cwd=_ROOT, check=True, stdout=subprocess.DEVNULL)
+    found, share = share_of_clusters(json.loads(counted.read_text()))
+    assert found > 0, "the list of what is for clusters has nothing of a call's way"
+    assert share <= 0.03, f"{found} function calls, {share:.1%}"

@@ -1,106 +1,22 @@
-"""Calls by way of a real Kamailio: whose they are, who is banned, and what a restart of it breaks."""
+"""Calls by way of a real Kamailio that no node takes, and those that are given up."""
 
 from __future__ import annotations
 
 import contextlib
 import socket
 import threading
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.faults.oracle.sip_text import Message, answer
 from tests.faults.oracle.sip_text import request as text_of
-from tests.sipp.exchange import FORWARDED, Exchange
-from tests.support.kamailio import Front, ask, asked, needs_kamailio
+from tests.sipp.exchange import FORWARDED
+from tests.support.kamailio import Front, asked, needs_kamailio
 from tests.support.ports import free_port
-from tests.support.server_process import wait_until
-from tests.support.sipp_run import Load
 
 # `make test` installs what is missing here; a run without make goes on with the rest, and says so.
 pytestmark = needs_kamailio
-
-
-@dataclass
-class Fronted:
-    """A server behind a Kamailio, by which its calls leave too; SIPp sends to the Kamailio alone."""
-
-    exchange: Exchange
-    front: Front
-
-    def start_front(self) -> None:
-        self.front.start([f"sip:127.0.0.1:{self.exchange.server.sip_port}"])
-
-    def call(self, port: int = 0, load: Load | None = None) -> dict[str, object]:
-        """Place a call by the front, from INVITE to BYE, and return its record."""
-        load = load or Load()
-        callee = self.exchange.callee(load=load)
-        caller = self.exchange.caller("uac.xml", load=load, port=port, target=self.front.address)
-        self.exchange.finish(caller, callee)
-        calls, _ = self.exchange.calls(limit=1)
-        return self.exchange.wait_for_status(calls[0]["call_sid"], "completed")
-
-
-@pytest.fixture(scope="module")
-def fronted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fronted]:
-    """A server that trusts nobody but its gateways and its front."""
-    directory = tmp_path_factory.mktemp("fronted")
-    front = Front(directory / "front")
-    environment = {
-        "TRUNKLINE_TRUSTED_SOURCES": "127.0.0.1/32",
-        "TRUNKLINE_SIP_FRONTS": f"{front.host}/32",
-        "TRUNKLINE_SIP_OUTBOUND_PROXY": front.address,
-    }
-    with front, Exchange(directory, environment) as exchange:
-        running = Fronted(exchange, front)
-        running.start_front()
-        yield running
-
-
-def test_each_call_has_its_carrier(fronted: Fronted) -> None:
-    port = free_port()
-    other = fronted.exchange.server.add_carrier("other-callers", f"udp:127.0.0.1:{port}", inbound=True)
-    by_first, by_other = fronted.call(), fronted.call(port)
-    assert by_other["carrier_sid"] == other
-    assert by_first["carrier_sid"] not in (None, other)
-
-
-def test_nobody_names_its_own_source(fronted: Fronted) -> None:
-    forged = [f"X-Trunkline-Source: udp:127.0.0.1:{fronted.exchange.caller_port}"]
-    to = f"sip:{FORWARDED}@127.0.0.1"
-    direct = f"127.0.0.1:{fronted.exchange.server.sip_port}"
-    assert ask(fronted.front.address, "INVITE", to, host="127.0.0.31", fields=forged) == 403
-    assert ask(direct, "INVITE", to, host="127.0.0.32", fields=forged) == 403
-    _, total = fronted.exchange.calls(status="in-progress")
-    assert total == 0
-
-
-def test_a_flood_by_the_front_bans_who_floods(fronted: Fronted) -> None:
-    flood = fronted.exchange.caller(
-        "uac_flood.xml",
-        load=Load(calls=200, rate=100),
-        port=free_port(),
-        extra="-i 127.0.0.33",
-        target=fronted.front.address,
-    )
-    server = fronted.exchange.server
-    assert wait_until(lambda: "banned source=127.0.0.33 " in server.log(), 60.0), server.log()[-2000:]
-    flood.kill()
-    assert f"banned source={fronted.front.host} " not in server.log()
-    assert fronted.call()["status"] == "completed"
-
-
-def test_a_restart_of_the_front_breaks_no_call(fronted: Fronted) -> None:
-    load = Load(pause_ms=4000)
-    callee = fronted.exchange.callee(load=load)
-    caller = fronted.exchange.caller("uac.xml", load=load, target=fronted.front.address)
-    assert wait_until(lambda: fronted.exchange.calls(status="in-progress")[1] == 1, 30.0)
-    fronted.front.stop()
-    fronted.start_front()
-    fronted.exchange.finish(caller, callee)
-    fronted.exchange.assert_clean()
 
 
 class FullNode:

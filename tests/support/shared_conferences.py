@@ -62,6 +62,9 @@ class MemoryOwners(ConferenceOwners):
         if self.shared.rows.get((account_sid, name)) == self.node:
             del self.shared.rows[account_sid, name]
 
+    def others(self) -> list[str]:
+        return [name for name in self.shared.nodes if name != self.node]
+
     def publish(self, address: Address) -> None:
         node = self.shared.nodes[self.node]
         self.shared.nodes[self.node] = replace(node, sip_address=f"{address[0]}:{address[1]}")

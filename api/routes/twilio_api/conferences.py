@@ -52,13 +52,13 @@ async def list_twilio_conferences(context: Context[NoBody, TwilioConferenceQuery
     return _page(query, _ALL.format(sid=sid), "conferences", wanted)
 
 
-@routes.get(_ONE, response=TwilioConference)
+@routes.get(_ONE, response=TwilioConference, owned=True)
 async def get_twilio_conference(context: Context[NoBody, NoQuery]) -> Reply:
     """Get a conference that goes on, in Twilio's shape."""
     return Reply(_shown(context.account_sid, _found(context)))
 
 
-@routes.post(_ONE, response=TwilioConference)
+@routes.post(_ONE, response=TwilioConference, owned=True)
 async def end_twilio_conference(context: Context[EndTwilioConference, NoQuery]) -> Reply:
     """
     End a conference.
@@ -70,7 +70,7 @@ async def end_twilio_conference(context: Context[EndTwilioConference, NoQuery]) 
     return Reply({**_shown(context.account_sid, state), "status": "completed"})
 
 
-@routes.get(_MEMBERS, response=TwilioParticipantList)
+@routes.get(_MEMBERS, response=TwilioParticipantList, owned=True)
 async def list_twilio_participants(context: Context[NoBody, TwilioParticipantQuery]) -> Reply:
     """List the calls in a conference, in Twilio's shape."""
     query, state = context.query, _found(context)
@@ -82,13 +82,13 @@ async def list_twilio_participants(context: Context[NoBody, TwilioParticipantQue
     return _page(query, path, "participants", wanted)
 
 
-@routes.get(_MEMBER, response=TwilioParticipant)
+@routes.get(_MEMBER, response=TwilioParticipant, owned=True)
 async def get_twilio_participant(context: Context[NoBody, NoQuery]) -> Reply:
     """Get a call in a conference, in Twilio's shape."""
     return Reply(_member(context))
 
 
-@routes.post(_MEMBER, response=TwilioParticipant)
+@routes.post(_MEMBER, response=TwilioParticipant, owned=True)
 async def update_twilio_participant(context: Context[UpdateTwilioParticipant, NoQuery]) -> Reply:
     """Mute or hold a call in a conference, or end that."""
     path, body = context.path, context.body
@@ -98,7 +98,7 @@ async def update_twilio_participant(context: Context[UpdateTwilioParticipant, No
     return Reply(_member(context))
 
 
-@routes.delete(_MEMBER)
+@routes.delete(_MEMBER, owned=True)
 async def remove_twilio_participant(context: Context[NoBody, NoQuery]) -> Reply:
     """
     Remove a call from a conference.

@@ -55,6 +55,7 @@ class Dialog:
 
     def __init__(self, wire: Wire, leg: Leg, peer: tuple[str, int], manner: Manner) -> None:
         self.leg = leg
+        leg.peer = "{}:{}".format(*peer)
         self.manner = manner
         self.audio = Audio(leg)
         self._wire = wire

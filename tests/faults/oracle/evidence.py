@@ -28,6 +28,7 @@ class Leg:
     Attributes:
         session_id: What both sides of a bridged call have in common (RFC 7989).
         number: Who was called.
+        peer: HOST:PORT with which it speaks SIP.
         invites: INVITEs that were no repetition and no re-INVITE; of a callee also those of other branches.
         repeated: Requests that came again, or had to be sent again.
         status: The final answer to the INVITE; None when there was none.
@@ -42,6 +43,7 @@ class Leg:
     kind: str
     number: str
     session_id: str = ""
+    peer: str = ""
     began_at: float = 0.0
     invites: int = 0
     repeated: int = 0

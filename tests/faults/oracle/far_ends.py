@@ -127,8 +127,9 @@ class FarEnds:
         elif what == "callees":
             self._callees_do = command
         elif what == "hang_up":
-            for dialog in (*self.callers.dialogs.values(), *self.callees.dialogs.values()):
-                dialog.hang_up()
+            for side in command.get("sides", ("callers", "callees")):
+                for dialog in tuple(getattr(self, side).dialogs.values()):
+                    dialog.hang_up()
         elif what == "write":
             Path(command["path"]).write_text(json.dumps(self._seen()))
         return self._counts()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import signal
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from email.message import Message
 from pathlib import Path
@@ -21,8 +23,10 @@ import asyncpg  # type: ignore[import-untyped]  # the driver comes without types
 from sqlalchemy import make_url
 
 from tests.faults.lengths import RTP_PORTS
-from tests.faults.oracle.evidence import Evidence
-from tests.faults.oracle.stage import OracleStage
+from tests.faults.oracle.evidence import Evidence, Leg
+from tests.faults.oracle.explain import assert_nothing_lost
+from tests.faults.oracle.stage import FORWARDED, OracleStage
+from tests.support.fork_server import fork_server
 from tests.support.server_process import ServerProcess, wait_until
 from tests.support.waiting import PATIENCE_S
 
@@ -81,7 +85,7 @@ class NodesStage(OracleStage):
         others: Sequence[str] = (),
         rtp_ports: int = RTP_PORTS,
     ) -> None:
-        shared = {
+        self.shared = {
             "TRUNKLINE_DATABASE_URL": database_url,
             "TRUNKLINE_SECRET_KEY": _SECRET_KEY,
             "TRUNKLINE_MAX_CPS": "1000",
@@ -89,13 +93,13 @@ class NodesStage(OracleStage):
         }
         self.b, *self.others = (
             ServerProcess(
-                directory / name, environment={**shared, "TRUNKLINE_NODE": name}, rtp_ports=rtp_ports
+                directory / name, environment={**self.shared, "TRUNKLINE_NODE": name}, rtp_ports=rtp_ports
             )
             for name in ("b", *others)
         )
         super().__init__(
             directory,
-            {**shared, "TRUNKLINE_NODE": "a"},
+            {**self.shared, "TRUNKLINE_NODE": "a"},
             far_sip_port=far_sip_port or self.b.sip_port,
             rtp_ports=rtp_ports,
         )
@@ -104,6 +108,9 @@ class NodesStage(OracleStage):
         self.may_adopt_at = 0.0
         #: Calls that a test has placed by itself, of which the oracle has to know.
         self.placed: dict[str, str] = {}
+        #: Legs of far ends of a test's own.
+        self.legs: list[Leg] = []
+        self._judged: dict[Path, int] = {}
 
     @property
     def a(self) -> ServerProcess:
@@ -116,12 +123,7 @@ class NodesStage(OracleStage):
         return self.server, self.b, *self.others
 
     def __enter__(self) -> Self:
-        with ExitStack() as started:
-            for node in (self.b, *self.others):
-                started.enter_context(node.starting())
-            super().__enter__()
-            # Who receives events learns how they are signed, also where no load is placed.
-            self.load(1.0, calls=0)
+        super().__enter__()
         self.may_adopt_at = time.monotonic() + _TWO_LEASES_S
         return self
 
@@ -131,6 +133,26 @@ class NodesStage(OracleStage):
         super().__exit__(kind, error, trace)
         for node in ([self.b] if self.b_runs else []) + self.others:
             node.stop() if kind is None else node.kill()
+
+    @contextmanager
+    def _starting(self) -> Iterator[None]:
+        """Start all nodes at once."""
+        fork_server()  # It ends with the thread that starts it.
+        try:
+            with ThreadPoolExecutor() as pool:
+                for started in [pool.submit(node.start) for node in self.nodes]:
+                    started.result()
+            yield
+        except BaseException:
+            for node in self.nodes:
+                if node.process is not None:
+                    node.kill()
+            raise
+
+    def _set_up(self) -> None:
+        super()._set_up()
+        # Who receives events learns how they are signed, also where no load is placed.
+        self.load(1.0, calls=0)
 
     @property
     def b_runs(self) -> bool:
@@ -150,7 +172,21 @@ class NodesStage(OracleStage):
     def revive_b(self) -> None:
         """Start node b again, once node a has ended its calls."""
         self.wait(lambda: not self.rows("SELECT 1 FROM nodes WHERE node = 'b'"), "b is not adopted")
-        self.b.start()
+        self.start(self.b)
+
+    def start(self, node: ServerProcess) -> None:
+        """Start a node that has ended."""
+        node.start()
+        if node is self.a:
+            self.may_adopt_at = time.monotonic() + _TWO_LEASES_S
+
+    def stop_b(self) -> float:
+        """Stop the process of node b, once node a may adopt it; returns the moment, as of a kill."""
+        wait_till(self.may_adopt_at)
+        assert self.b.process is not None
+        self.b.process.send_signal(signal.SIGSTOP)
+        self.kills.append(time.monotonic())
+        return self.kills[-1]
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
         """Ask the database."""
@@ -203,7 +239,7 @@ class NodesStage(OracleStage):
         """Ask a node for a call that lasts for some seconds; what it accepts is told to the oracle."""
         headers = {name: more.pop(name) for name in ("Idempotency_Key",) if name in more}
         body = {
-            "from": "+918047000001",
+            "from": FORWARDED,
             "to": to,
             "verbs": [{"verb": "pause", "length": length_s}, {"verb": "hangup"}],
             "status_webhook_url": self.webhook_url,
@@ -226,7 +262,21 @@ class NodesStage(OracleStage):
         """Return the evidence of all parties, with what the test has placed by itself."""
         found = super().evidence()
         found.placed.update(self.placed)
+        found.legs += self.legs
         return found
+
+    def judge(self) -> Evidence:
+        """End all calls, and let the oracle compare what everybody knows since the stage was made."""
+        self.end_calls()
+        evidence = self.evidence()
+        for node in self.nodes:
+            log = node.log()
+            since, self._judged[node.data_dir] = self._judged.get(node.data_dir, 0), len(log)
+            # What one test has caused is no failure of those after it.
+            at = log.find("Traceback", since)
+            assert at < 0, log[at : at + 4000]
+        assert_nothing_lost(evidence)
+        return evidence
 
     def _calls_left(self) -> bool:
         nodes = ([self.b] if self.b_runs else []) + self.others

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -24,7 +25,8 @@ from tests.support.waiting import PATIENCE_S
 
 __all__ = ["FORWARDED", "STREAMED", "FarEnds", "OracleStage"]
 
-FORWARDED, STREAMED = "+918047000001", "+918047000002"
+# The first one of 918047000 is that of the account that a first start makes.
+FORWARDED, STREAMED = "+918047000101", "+918047000102"
 _ROOT = Path(__file__).resolve().parents[3]
 _PAGE = 100
 # After this long without an event no more are on their way.
@@ -133,7 +135,7 @@ class OracleStage:
         self._seed, self._far_sip_port, self._callee_sip_port = seed, far_sip_port, callee_sip_port
 
     def __enter__(self) -> Self:
-        with self.server.starting():
+        with self._starting():
             self.far = FarEnds(self.server, self.directory, self._seed, self._far_sip_port)
             self._set_up()
         return self
@@ -146,6 +148,10 @@ class OracleStage:
             self.server.stop()
         else:
             self.server.kill()  # What a test has left up is not to hide why it failed.
+
+    def _starting(self) -> AbstractContextManager[None]:
+        """Start all servers for a block that sets them up."""
+        return self.server.starting()
 
     def _set_up(self) -> None:
         server, far = self.server, self.far
@@ -230,8 +236,9 @@ class OracleStage:
     def wait(self, condition: Any, otherwise: str, patience_s: float = 2 * PATIENCE_S) -> None:
         """Wait until something is so, long enough for any machine."""
         if not wait_until(condition, patience_s):
-            tail = self.server.log()[-3000:]
-            raise AssertionError(f"{otherwise}: {self.far.counts()}\n{tail}")
+            counts = {name: value for name, value in self.far.counts().items() if name != "stream_ends"}
+            left = [leg for leg in self.far.seen()["legs"] if leg["ended_at"] is None][:8]
+            raise AssertionError(f"{otherwise}: {counts}\n{left}\n{self.server.log()[-3000:]}")
 
     def evidence(self) -> Evidence:
         """Return the evidence of all parties, now that all is over."""

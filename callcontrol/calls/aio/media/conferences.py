@@ -19,7 +19,7 @@ from callcontrol.calls.events.media import (
     ConferenceOver,
     ConferenceRefused,
 )
-from callcontrol.errors import Conflict, NotFound
+from callcontrol.errors import Conflict, NodeUnreachable, NotFound
 from callcontrol.ids import LegId
 from media.aio import Conference, ConferenceEvent, MediaEngine, MemberLeft, RtpStream
 from media.audio import Clip, Sound, hold_music, tone
@@ -77,11 +77,11 @@ class _Hall:
     """A conference with its media, which exists once it has begun."""
 
     key: tuple[str, str]
+    sid: str
     room: ConferenceRoom = field(default_factory=ConferenceRoom)
     members: dict[str, ConferenceMember] = field(default_factory=dict)
     terms: dict[str, MemberTerms] = field(default_factory=dict)
     media: Conference | None = None
-    sid: str = field(default_factory=new_id)
     created_at: datetime = field(default_factory=utc_now)
     joined_at: dict[str, datetime] = field(default_factory=dict)
     held: set[str] = field(default_factory=set)
@@ -92,7 +92,8 @@ class Conferences:
     All conferences of the process. Conferences of two accounts with the same name are separate.
 
     Members that wait for the beginning hear ``music``, and not each other. ``on_empty`` is called with the
-    account and the name of a conference that is over.
+    account and the name of a conference that is over. ``make_sid`` makes identifiers, and ``node_of`` returns
+    the other node that has made one, if it is none of this node's.
     """
 
     def __init__(
@@ -100,9 +101,13 @@ class Conferences:
         engine: MediaEngine,
         music: Clip,
         on_empty: Callable[[tuple[str, str]], None] = lambda key: None,
+        *,
+        make_sid: Callable[[], str] = new_id,
+        node_of: Callable[[str], str | None] = lambda sid: None,
     ) -> None:
         self._engine = engine
         self._on_empty = on_empty
+        self._make_sid, self._node_of = make_sid, node_of
         self._music = music if music.pcm else Clip(hold_music())
         self._halls: dict[tuple[str, str], _Hall] = {}
         self._of: dict[str, _Hall] = {}
@@ -118,7 +123,7 @@ class Conferences:
     ) -> Event:
         """Add a member; return the event for its call."""
         key = (account_sid, name)
-        hall = self._halls.get(key) or _Hall(key)
+        hall = self._halls.get(key) or _Hall(key, self._make_sid())
         if not hall.room.has_room(max_members) or member.name in self._of:
             return ConferenceRefused(member.leg, "full")
         entered = hall.room.enter(member.name, terms)
@@ -175,7 +180,8 @@ class Conferences:
         Find a conference of the account.
 
         Raises:
-            NotFound: It is not on this node, is over, or is another account's.
+            NotFound: There is none, it is over, or another account's.
+            NodeUnreachable: If it is not over, another node has it, as in the methods that follow.
         """
         return _state(self._hall(account_sid, conference_sid))
 
@@ -236,6 +242,8 @@ class Conferences:
         for (owner, _), hall in self._halls.items():
             if owner == account_sid and hall.sid == conference_sid:
                 return hall
+        if (node := self._node_of(conference_sid)) is not None:
+            raise NodeUnreachable(node, "If the conference is not over, it is")
         raise NotFound("There is no such conference, or it is over.")
 
     def _member(self, account_sid: str, conference_sid: str, call_sid: str) -> tuple[_Hall, str]:

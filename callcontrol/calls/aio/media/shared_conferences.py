@@ -7,8 +7,9 @@ nothing is asked of the database while it is known to be this node's.
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from functools import partial
+from hashlib import blake2s
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
@@ -48,6 +49,12 @@ Key = tuple[str, str]
 _PATIENCE_S: Final = 15.0
 _RETRY_S: Final = 0.5
 _CLOSE_S: Final = 2.0
+# Of the identifier of a conference; 42 of its bits are random then.
+_MARK_DIGITS: Final = 8
+
+
+def _mark_of(node: str) -> str:
+    return blake2s(node.encode(), digest_size=_MARK_DIGITS // 2).hexdigest()
 
 
 class ConferenceOwners:
@@ -99,6 +106,19 @@ class ConferenceOwners:
         """Leave the conferences of a dead node."""
         store.leave_conferences(connection, node)
 
+    def new_sid(self) -> str:
+        """Return a new identifier of a conference of this node, by which others know its node."""
+        return new_id()[:-_MARK_DIGITS] + _mark_of(self.node)
+
+    def node_of(self, sid: str) -> str | None:
+        """Return the other living node that made an identifier, if one did."""
+        marked = (name for name in self.others() if sid.endswith(_mark_of(name)))
+        return next(marked, None)
+
+    def others(self) -> Sequence[str]:
+        """Return the names of the other living nodes."""
+        return [node.node for node in self._membership.others if node.is_living]
+
     def publish(self, address: Address) -> None:
         """Publish the address to which other nodes send legs."""
         self._membership.sip_address = f"{address[0]}:{address[1]}"
@@ -122,7 +142,7 @@ class SharedConferences:
     def __init__(
         self, owners: ConferenceOwners, engine: MediaEngine, music: Clip, settings: UserAgentSettings
     ) -> None:
-        self.local = Conferences(engine, music, self._empty)
+        self.local = Conferences(engine, music, self._empty, make_sid=owners.new_sid, node_of=owners.node_of)
         self._owners = owners
         self._engine = engine
         self._gate = TicketGate(owners.cipher, owners.incarnation)

@@ -13,6 +13,7 @@ from callcontrol.calls.aio.media.shared_conferences import SharedConferences
 from callcontrol.calls.conference_room import MemberTerms
 from callcontrol.calls.events import Event
 from callcontrol.calls.events.media import ConferenceEntered
+from callcontrol.errors import NodeUnreachable, NotFound
 from media.aio import MediaEngine
 from media.audio import Clip, tone
 from sip.aio import UserAgentSettings
@@ -134,3 +135,22 @@ async def test_one_who_gives_up_while_joining_is_not_in(
     ann = await members.join("ann")
     shared.leave(ann)
     await until(lambda: not rows.rows)
+
+
+async def test_who_does_not_have_a_conference_names_the_node_that_has_it(
+    shared: SharedConferences, rows: ConferenceRows, owners: MemoryOwners
+) -> None:
+    """Also when it is over; nobody is named for what no living node has made."""
+    ann = await Members(shared).join("ann")
+    (state,) = shared.local.of_account(KEY[0])
+    other = SharedConferences(rows.add("b"), silent_engine(), Clip(tone(440.0, 20)), UserAgentSettings())
+    with pytest.raises(NodeUnreachable) as elsewhere:
+        other.local.find(KEY[0], state.conference_sid)
+    assert elsewhere.value.node == "a"
+    shared.leave(ann)
+    with pytest.raises(NotFound):
+        shared.local.find(KEY[0], state.conference_sid)
+    rows.adopt("a")
+    for sid in (state.conference_sid, owners.new_sid()[:-1], "nobody"):
+        with pytest.raises(NotFound):
+            other.local.find(KEY[0], sid)

@@ -23,8 +23,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-_MALLINFO = ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")
-_MOST_TYPES, _MOST_SITES = 200, 120
+_MALLINFO = (
+    *("arena", "ordblks", "smblks", "hblks", "hblkhd"),
+    *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
+)
+_MOST_TYPES = 200
 
 
 class _MallInfo(ctypes.Structure):
@@ -40,7 +43,9 @@ def _allocator() -> dict[str, int]:
         return {}
     libc.mallinfo2.restype = _MallInfo
     found = libc.mallinfo2()
-    return {name: int(getattr(found, name)) for name in ("arena", "hblkhd", "uordblks", "fordblks", "keepcost")}
+    return {
+        name: int(getattr(found, name)) for name in ("arena", "hblkhd", "uordblks", "fordblks", "keepcost")
+    }
 
 
 def _arenas() -> dict[str, int]:
@@ -54,7 +59,12 @@ def _arenas() -> dict[str, int]:
         text = told.read()
     free = sum(int(size) for size in re.findall(r'<total type="(?:fast|rest)"[^>]*size="(\d+)"', text)[:-2])
     system = [int(size) for size in re.findall(r'<system type="current" size="(\d+)"', text)][:-1]
-    return {"count": len(system), "system_bytes": sum(system), "largest_bytes": max(system), "free_bytes": free}
+    return {
+        "count": len(system),
+        "system_bytes": sum(system),
+        "largest_bytes": max(system),
+        "free_bytes": free,
+    }
 
 
 def _python_memory() -> dict[str, Any]:
@@ -96,7 +106,15 @@ def _mappings() -> dict[str, int]:
         first, _, rest = line.partition(" ")
         if "-" in first and not first.endswith(":"):
             name = line.split(maxsplit=5)[5] if len(line.split(maxsplit=5)) > 5 else ""
-            kind = name if name.startswith("[") else "library" if ".so" in name else "file" if name else "anonymous"
+            kind = (
+                name
+                if name.startswith("[")
+                else "library"
+                if ".so" in name
+                else "file"
+                if name
+                else "anonymous"
+            )
         elif first == "Rss:":
             found[kind] += int(rest.split()[0])
     return dict(found)
@@ -164,7 +182,10 @@ def _sites() -> dict[str, tuple[int, int]]:
         return {}
     statistics = tracemalloc.take_snapshot().statistics("traceback")
     return {
-        " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(entry.traceback)): (entry.size, entry.count)
+        " < ".join(f"{frame.filename}:{frame.lineno}" for frame in reversed(entry.traceback)): (
+            entry.size,
+            entry.count,
+        )
         for entry in statistics[:2000]
     }
 
@@ -194,18 +215,11 @@ def _serve(path: str) -> None:
             connection, _ = listener.accept()
             with connection:
                 asked = connection.recv(64)
-                try:
-                    reply = json.dumps(look(asked == b"deep"))
-                except Exception as error:
-                    import traceback
-                    reply = json.dumps({"error": traceback.format_exc()})
-                connection.sendall(reply.encode())
+                connection.sendall(json.dumps(look(asked == b"deep")).encode())
 
 
-if path := os.environ.pop("TRUNKLINE_MEMORY_PROBE", ""):
-    if sys.argv[-1:] != ["serve"] and "serve" not in Path("/proc/self/cmdline").read_bytes().decode().split("\0"):
-        path = ""
-    if path:
-        if frames := int(os.environ.pop("TRUNKLINE_MEMORY_TRACE", "0")):
-            tracemalloc.start(frames)
-        threading.Thread(target=_serve, args=(path,), name="memory probe", daemon=True).start()
+# Commands of the same environment are not servers.
+if (path := os.environ.get("TRUNKLINE_MEMORY_PROBE")) and b"serve" in Path("/proc/self/cmdline").read_bytes():
+    if frames := int(os.environ.get("TRUNKLINE_MEMORY_TRACE", "0")):
+        tracemalloc.start(frames)
+    threading.Thread(target=_serve, args=(path,), name="memory probe", daemon=True).start()

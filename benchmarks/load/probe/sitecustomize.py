@@ -68,7 +68,7 @@ def _arenas() -> dict[str, int]:
 
 
 def _python_memory() -> dict[str, Any]:
-    """What pymalloc says of its arenas: `sys._debugmallocstats` writes it to the standard error alone."""
+    """Arenas of pymalloc: `sys._debugmallocstats` writes of them to the standard error alone."""
     with tempfile.TemporaryFile("w+b") as told:
         kept = os.dup(2)
         try:

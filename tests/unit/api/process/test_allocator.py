@@ -47,7 +47,7 @@ def test_threads_share_one_heap() -> None:
 
 @pytest.mark.real_time(reason="a process of its own")
 def test_settings_of_the_environment_win() -> None:
-    """Who has chosen another number of heaps, or another allocator's settings, keeps them."""
+    """Another number of heaps, or another setting of the allocator, stays as it was chosen."""
     told = _run(MALLOC_ARENA_MAX="4")
     assert told.startswith("False")
     assert told.count("<heap nr=") > 1, told

@@ -176,6 +176,7 @@ SMALL = {
     "api/openapi/links.py": "the document would have two concerns",
     "api/schemas/sandbox.py": "models of requests and responses, where all are",
     "api/schemas/jambonz_api/applications.py": "models of requests and responses, where all are",
+    "api/process/allocator.py": "the C library; the run of a server would have another concern",
     "api/process/node_lock.py": "the only lock file; the server would have another concern",
     "callcontrol/agents/store/transcripts.py": "SQL; its user is above the floor of SQL",
     "callcontrol/assistant/product.py": "the policy of a product, in the same place for each",

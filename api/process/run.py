@@ -9,6 +9,7 @@ import signal
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from api.process.allocator import steady_allocator
 from api.process.collector import calm_collector, collector_paused
 from api.process.config import Settings
 from api.process.failures import StartFailed
@@ -34,6 +35,7 @@ async def serve(settings: Settings, command: str = "trunkline") -> None:
         settings: Settings of the server.
         command: Shell command for `trunkline`, with which the printed commands begin.
     """
+    steady_allocator()
     for line in settings.name_warnings():
         _log.warning("%s", line)
     signals = _Signals()

@@ -22,6 +22,7 @@ from api.http.app import Neighbours, create_app, trusts
 from api.http.server_socket import HttpServerSocket
 from api.mcp.gateway import McpGateway
 from api.openapi.document import product_version
+from api.process.caches import collect_caches
 from api.process.call_lines import CallLines
 from api.process.collectors import (
     LoopLag,
@@ -446,6 +447,7 @@ class Server:
         collect_recognition(self.metrics, self._recognizer)
         collect_storage(self.metrics, self.storage)
         collect_tools(self.metrics, self.services.tools.service, lambda: len(self.mcp.sessions))
+        collect_caches(self.metrics, self.control, self.storage)
         collect_process(self.metrics, lag, self.lifecycle, self.settings.data_dir, self.settings.node)
         self._parts.push_async_callback(self.metrics.close)
 

@@ -28,6 +28,8 @@ from callcontrol.models import (
 # of the calls without a random number, even over a few calls.
 _SPREAD: Final = 0.6180339887498949
 _REMEMBERED_SOURCES: Final = 4096
+# The longest literal address, with a zone, is shorter.
+_MAX_ADDRESS_CHARS: Final = 64
 
 RowT = TypeVar("RowT")
 
@@ -347,9 +349,14 @@ def _mirror(known: dict[str, RowT], changes: Iterable[tuple[str, RowT, bool]]) -
             known.pop(sid, None)
 
 
-@lru_cache(maxsize=4096)
 def plain_address(host: str) -> IPv4Address | IPv6Address | None:
     """Parse a literal IP address; None for a name. IPv4-mapped IPv6 becomes IPv4."""
+    # A host may be a peer's, of any length, and what is remembered is bounded.
+    return _plain_address(host) if len(host) <= _MAX_ADDRESS_CHARS else None
+
+
+@lru_cache(maxsize=1024)
+def _plain_address(host: str) -> IPv4Address | IPv6Address | None:
     try:
         return IPv4Address(host)
     except AddressValueError:

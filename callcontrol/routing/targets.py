@@ -7,7 +7,7 @@ from typing import Final
 import phonenumbers
 from phonenumbers import PhoneNumberType, ValidationResult
 
-from callcontrol.e164 import parsed_number, read_number
+from callcontrol.e164 import CACHED_NUMBERS, parsed_number, read_number
 from callcontrol.errors import Forbidden, ValidationFailed
 from callcontrol.models import CallRecord
 from callcontrol.models.parties import IDENTITY, BrowserTarget, Party, PhoneTarget, SipTarget, Target
@@ -145,7 +145,7 @@ def parse_transfer_target(
     return Party(target, shown, ring_timeout_s=ring_timeout_s, headers=headers)
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(CACHED_NUMBERS)
 def region_of(number: str) -> str | None:
     """
     ISO 3166 code of a number's country; None if unknown.
@@ -173,7 +173,7 @@ def _may_be_new(number: phonenumbers.PhoneNumber) -> bool:
     return not number.italian_leading_zero and any(fits)
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(CACHED_NUMBERS)
 def _is_premium(number: str) -> bool:
     parsed = parsed_number(number, None)
     return parsed is not None and phonenumbers.number_type(parsed) == PhoneNumberType.PREMIUM_RATE

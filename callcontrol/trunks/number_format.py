@@ -14,7 +14,15 @@ from urllib.parse import quote, unquote
 
 import phonenumbers
 
-from callcontrol.e164 import HOME_REGION, SEPARATORS, is_valid, national_number, parsed_number, to_e164
+from callcontrol.e164 import (
+    CACHED_NUMBERS,
+    HOME_REGION,
+    SEPARATORS,
+    is_valid,
+    national_number,
+    parsed_number,
+    to_e164,
+)
 from callcontrol.models import Carrier
 from sip import SipUri
 
@@ -64,7 +72,7 @@ def _written(carrier: Carrier, number: str, *, plus: bool) -> str:
     return f"+{digits}" if plus else _INTERNATIONAL + digits
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(CACHED_NUMBERS)
 def _home_form(number: str, with_trunk_prefix: bool) -> str | None:
     """Number of the home region without its country code; None for any other."""
     parsed = parsed_number(number, None)

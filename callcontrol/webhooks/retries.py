@@ -76,7 +76,7 @@ def is_gone(status: int) -> bool:
     return status == 410
 
 
-@lru_cache(4096)
+@lru_cache(1024)
 def origin(url: str) -> str:
     """Normalized scheme, host and port of a URL; the text itself if it is not a URL."""
     try:

@@ -8,6 +8,7 @@ replacement characters, since only free text may hold it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -164,7 +165,7 @@ def _read_section(text: str) -> MediaDescription:
 
 def _read_lines(text: str, is_session: bool, number: int) -> _Lines:
     """Parse the lines after `m=`, or after `v=` and `o=`; `number` is the number of the first."""
-    if len(text) <= _COMMON_CHARS and "crypto" not in text:
+    if len(text) <= _COMMON_CHARS and _OF_ONE_CALL.search(text) is None:
         try:
             return _common_lines(text, is_session)
         except SdpError as error:
@@ -184,9 +185,10 @@ def _taken(section: _Section, text: str, number: int) -> _Lines:
     return section.lines()
 
 
-# The same lines come with nearly every call of a carrier: codecs, packet length, direction. Keys differ
-# each time, and must not outlive their call in a cache.
+# The same lines come with nearly every call of a carrier: codecs, packet length, direction. Others differ
+# each time and would only fill a cache; and keys must not outlive their call in one.
 _COMMON_CHARS = 1024
+_OF_ONE_CALL = re.compile(r"^a=(?:crypto|rtcp:|ssrc|candidate|ice-|fingerprint|msid|key-mgmt)", re.MULTILINE)
 
 
 @lru_cache(maxsize=512)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sip.aio.transport import Address
 
 if TYPE_CHECKING:
+    from sip.aio.transaction_io import ClientTransaction
     from sip.aio.transaction_layer import TransactionLayer
 
 logger = logging.getLogger(__name__)
@@ -77,27 +78,38 @@ def _reason_of(control: list[tuple[int, int, bytes]]) -> str | None:
 
 def take_error(layer: "TransactionLayer", error: IcmpError) -> None:
     """
-    End the client transaction whose request an error quotes, at the second error.
+    End the client transactions of a destination at the second error that quotes the request of one of them.
 
     The quoted branch, which nobody can guess, proves that the error is about our request. The first error
-    may be that of a peer that restarts: the request is repeated. Only requests that open a dialog, or need
-    none, end like that, and only while no response has come.
+    may be that of a peer that restarts: the request is repeated. The second one is about the port, so the
+    other requests there end as well: the system sends few errors a second, and not one for each of many
+    simultaneous calls. Only requests that open a dialog, or need none, end like that, and only while no
+    response has come.
     """
     found = _REQUEST_START.match(error.quoted)
     transaction = None if found is None else layer.wanted_client(found[1], found[2])
-    if transaction is None or transaction.flow.remote != error.remote or transaction.user is None:
+    if transaction is None or not _ends_by_error(transaction, error.remote):
         return
-    request = transaction.request
-    if request.to.tag is not None:
-        return  # Within a dialog only silence is a sign that the peer is gone (RFC 3261 12.2.1.2).
     if transaction.refusal is None:
         transaction.refusal = error.reason
         return
-    logger.info(
-        "%s:%d does not receive %s: %s",
-        *error.remote,
-        request.method,
-        error.reason,
-        extra={"call_id": transaction.call_id},
-    )
-    layer.fail_transport(transaction)
+    for other in layer.wanted_clients():
+        # The end of one may have ended another.
+        if _ends_by_error(other, error.remote) and layer.is_wanted(other):
+            other.refusal = error.reason
+            logger.info(
+                "%s:%d does not receive %s: %s",
+                *error.remote,
+                other.request.method,
+                error.reason,
+                extra={"call_id": other.call_id},
+            )
+            layer.fail_transport(other)
+
+
+def _ends_by_error(transaction: "ClientTransaction", remote: Address) -> bool:
+    """Within a dialog only silence is a sign that the peer is gone (RFC 3261 12.2.1.2)."""
+    flow = transaction.flow
+    if flow.remote != remote or flow.reliable or transaction.user is None:
+        return False
+    return transaction.request.to.tag is None

@@ -6,7 +6,6 @@ import logging
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Protocol
 
 from sip.aio.dns_client import DnsAnswer, DnsClient, DnsUnavailable, HostsFile, NameServer
@@ -44,13 +43,11 @@ LOOKUP_LIMIT_S = 4.0
 Found = Callable[[Sequence[Target]], None]
 
 
-@lru_cache(maxsize=1024)
 def is_address(host: str) -> bool:
     """True if a host is an IP address literal."""
     return ip_version(host) is not None
 
 
-@lru_cache(maxsize=1024)
 def canonical(host: str) -> str:
     """Return the canonical form of a host: IPv6 addresses have many spellings."""
     return str(ipaddress.ip_address(host)) if ":" in host and is_address(host) else host

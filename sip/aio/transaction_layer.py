@@ -450,6 +450,15 @@ class TransactionLayer:
         handle = self._handles.get(self._engine.find_wanted(method, branch))
         return handle if isinstance(handle, ClientTransaction) else None
 
+    def wanted_clients(self) -> list[ClientTransaction]:
+        """Return all transactions whose requests are repeated until a response comes."""
+        clients = [handle for handle in self._handles.values() if isinstance(handle, ClientTransaction)]
+        return list(filter(self.is_wanted, clients))
+
+    def is_wanted(self, transaction: ClientTransaction) -> bool:
+        """Return True while a request is repeated: it has no response yet and is not abandoned."""
+        return self._engine.is_wanted(transaction.number)
+
     def _add_via(self, request: Request, flow: Flow) -> str:
         branch = MAGIC_COOKIE + make_token()
         # A server that trusts our certificate may use the connection for requests of its own (RFC 5923 4).

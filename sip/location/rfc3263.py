@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 from sip.message.uri import SipUri
 from sip.values import frozen
 
+MAX_ADDRESS_CHARS = 64
+"""A literal address, with its zone, is not longer."""
 MAX_RECORDS = 64
 """Limit of records read from one answer."""
 MAX_HOSTS = 16
@@ -168,9 +170,14 @@ def default_port(transport: str) -> int:
     return 5061 if transport == "tls" else 5060
 
 
-@lru_cache(maxsize=4096)
 def ip_version(host: str) -> int | None:
     """Return 4 or 6 for an address as text, None for a name."""
+    # A host may be a peer's, of any length, and what is remembered is bounded.
+    return _ip_version(host) if len(host) <= MAX_ADDRESS_CHARS else None
+
+
+@lru_cache(maxsize=1024)
+def _ip_version(host: str) -> int | None:
     try:
         return ipaddress.ip_address(host).version
     except ValueError:

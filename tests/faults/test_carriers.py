@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import datetime
 from typing import Any, Final, Literal
 
 import pytest
@@ -128,6 +129,42 @@ def test_a_gateway_that_is_not_there_costs_no_time(exchange: Exchange) -> None:
             progress(f"{name}: {waited_s:.2f} s")
             assert waited_s < OWED_S * _SLACK, name
     exchange.assert_clean()
+
+
+@pytest.mark.parametrize("transport", ["udp", "tcp"])
+def test_calls_leave_a_dead_port_at_once(exchange: Exchange, transport: str) -> None:
+    """
+    Calls placed together to a port with no listener leave it together, by ICMP errors or refusals of TCP.
+    """
+    with Peer(answers) as good:
+        dead = f"127.0.0.1:{free_port()}"
+        carrier = Route(exchange, f"{transport}:{dead}", good)
+        body = {"from": FORWARDED, "to": NUMBER, "verbs": VERBS, "carrier_sid": carrier.sid}
+        # All are placed before the first one fails and the gateway rests.
+        sids = [str(exchange.api("POST", "/v1/calls", body)["call_sid"]) for _ in range(10)]
+        assert {exchange.wait_for_status(sid, "completed", "failed")["status"] for sid in sids} == {
+            "completed"
+        }
+        tried = 0
+        for sid in sids:
+            invites = _invites(exchange, sid)
+            lost = [at for at, peer in invites if peer == dead]
+            tried += bool(lost)
+            # Silence would be known after 4 s, when the fourth has been sent, and by TCP after as long.
+            assert len(lost) < 4, invites
+            assert (invites[-1][0] - invites[0][0]).total_seconds() < OWED_S, invites
+        assert tried, "no call was placed to the dead port"
+        if transport == "udp":
+            told = [line for line in exchange.server.log().splitlines() if f"{dead} does not receive" in line]
+            assert len([line for line in told if "INVITE: Connection refused" in line]) == tried
+    exchange.assert_clean()
+
+
+def _invites(exchange: Exchange, call_sid: str) -> list[tuple[datetime, str]]:
+    """When and where to the server sent each INVITE of a call, by its trace."""
+    messages = exchange.api("GET", f"/v1/calls/{call_sid}/trace")["messages"]
+    sent = [one for one in messages if one["direction"] == "out" and one["message"].startswith("INVITE ")]
+    return [(datetime.fromisoformat(one["at"]), one["peer"]) for one in sent]
 
 
 @pytest.mark.parametrize("mode", ["well", "silent"], ids=["NXDOMAIN", "dead"])

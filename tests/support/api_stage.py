@@ -126,7 +126,7 @@ class ApiStage:
         storage, calls_up = self.storage, self.services.calls
         self.mcp = McpGateway(self.services.tools.service, storage.keys, self.lifecycle, URL)
         calls_up._originator._begin = lambda *_: None
-        calls_up._traces = TraceBook(WallClock(0.0, MOMENT))
+        calls_up.traces = TraceBook(WallClock(0.0, MOMENT))
         storage.destinations._lookup = _look_up
 
     @property

@@ -21,8 +21,8 @@ from callcontrol.models import ApiKey, Environment, Page, Principal, Service
 CACHE_S: Final = 1.0
 """Time that a key revoked by another process, which does not notify this one, may be accepted, in seconds."""
 
-_MAX_CACHED: Final = 10_000
-
+MAX_CACHED: Final = 10_000
+"""Keys that are remembered, invalid ones included."""
 
 _KNOWN_WITHOUT_DATABASE_S: Final = 300.0
 
@@ -48,6 +48,11 @@ class KeyService:
         self._writer = writer
         self._cache: OrderedDict[str, _Known] = OrderedDict()
         self._changes = 0
+
+    @property
+    def cached(self) -> int:
+        """Number of keys that are remembered."""
+        return len(self._cache)
 
     def make(
         self, account_sid: str, service: Service, scopes: Sequence[str] | None
@@ -174,7 +179,7 @@ class KeyService:
             cached = await self._look_up_again(key_hash, cached, now)
             if changes == self._changes:  # Otherwise the row may have been read before the change.
                 self._cache[key_hash] = cached
-            while len(self._cache) > _MAX_CACHED:
+            while len(self._cache) > MAX_CACHED:
                 self._cache.popitem(last=False)
         principal = cached.principal
         if principal is None:

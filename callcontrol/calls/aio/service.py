@@ -163,7 +163,7 @@ class CallControl:
         self._context: CallContext
         self._shared: SharedConferences | None = None
         self.hep: HepSender | None = None
-        self._traces: TraceBook
+        self.traces: TraceBook
         self._clock: WallClock
 
     # --- start and stop -------------------------------------------------------------------------------------
@@ -182,12 +182,10 @@ class CallControl:
         await asyncio.to_thread(recordings_dir.mkdir, mode=0o700, parents=True, exist_ok=True)
         hold_music = await asyncio.to_thread(load_hold_music, settings.hold_music)
         self._clock = WallClock(asyncio.get_running_loop().time(), utc_now())
-        self._traces = TraceBook(self._clock)
+        self.traces = TraceBook(self._clock)
         if settings.hep is not None:
-            self.hep = HepSender(
-                settings.hep, self._clock.at_us, lambda key: self._traces.call_of(key) or key
-            )
-        self.user_agent.on_message = self._traces.note if self.hep is None else self._note_and_copy
+            self.hep = HepSender(settings.hep, self._clock.at_us, lambda key: self.traces.call_of(key) or key)
+        self.user_agent.on_message = self.traces.note if self.hep is None else self._note_and_copy
         owners = self._services.conferences
         if owners is not None:
             self._shared = SharedConferences(owners, self.engine, hold_music, settings.sip)
@@ -200,7 +198,7 @@ class CallControl:
             router=self._router,
             capacity=self._capacity,
             audio=self._audio,
-            traces=self._traces,
+            traces=self.traces,
             registry=CallRegistry(self.user_agent, self._runners),
             recordings_dir=recordings_dir,
             media=MediaSettings(
@@ -222,7 +220,7 @@ class CallControl:
         except (OSError, ValueError):
             await self.engine.close()
             raise
-        await self.on_net.start(self.user_agent.addresses, self._traces.note_on_net)
+        await self.on_net.start(self.user_agent.addresses, self.traces.note_on_net)
         self.guard.own = self.on_net.source
         self._recovery.begin()
         self._prober.start()
@@ -383,11 +381,11 @@ class CallControl:
 
     def call_of(self, call_id: str) -> str | None:
         """The call of a SIP dialog, while its trace is kept; None before the start."""
-        return self._traces.call_of(call_id) if self._started else None
+        return self.traces.call_of(call_id) if self._started else None
 
     def trace(self, call_sid: str) -> list[TraceEntry]:
         """SIP messages of a call in wire order; empty when the trace is no longer kept."""
-        return self._traces.of(call_sid)
+        return self.traces.of(call_sid)
 
     def active(self, call_sid: str) -> CallRunner | None:
         """Return the task of a call that is not over; None for any other."""
@@ -596,5 +594,5 @@ class CallControl:
 
     def _note_and_copy(self, *fields: *TraceFields) -> None:
         assert self.hep is not None
-        self._traces.note(*fields)
+        self.traces.note(*fields)
         self.hep.send(TraceRecord(*fields))

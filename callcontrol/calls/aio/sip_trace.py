@@ -12,7 +12,9 @@ from sip import readable
 from sip.aio import TraceFields, TraceRecord
 from sip.redaction import withhold_secrets
 
-_MAX_CALLS: Final = 500
+MAX_CALLS: Final = 500
+"""Calls whose messages are kept."""
+
 _MAX_UNCLAIMED: Final = 200
 _MAX_DIALOGS: Final = 20
 _FIRST_MESSAGES: Final = 40
@@ -67,7 +69,7 @@ class TraceBook:
     The two sides of an on-net call have one Call-ID: the dialog of the calling side has a key of its own.
     """
 
-    def __init__(self, clock: WallClock, *, max_calls: int = _MAX_CALLS, max_bytes: int = _MAX_BYTES) -> None:
+    def __init__(self, clock: WallClock, *, max_calls: int = MAX_CALLS, max_bytes: int = _MAX_BYTES) -> None:
         self.size_bytes = 0
         """Bytes of messages that are kept for calls."""
         self._clock = clock
@@ -76,6 +78,10 @@ class TraceBook:
         self._unclaimed: OrderedDict[str, _Dialog] = OrderedDict()
         self._dialogs: dict[str, _Dialog] = {}
         self._calls: OrderedDict[CallSid, list[tuple[str, str]]] = OrderedDict()
+
+    def __len__(self) -> int:
+        """Number of calls whose messages are kept."""
+        return len(self._calls)
 
     def call_of(self, call_id: str) -> CallSid | None:
         """Return the call of a dialog, while its trace is kept."""

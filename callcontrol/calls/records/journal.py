@@ -93,6 +93,10 @@ class CallJournal:
         self._histories: dict[CallSid, Sequence[LegHistory]] = {}
         self._levels: dict[CallSid, dict[str, array[float]]] = {}
 
+    def __len__(self) -> int:
+        """Number of calls whose entries are kept."""
+        return len(self._calls)
+
     def note(
         self,
         call_sid: CallSid,

@@ -21,7 +21,7 @@ from callcontrol.egress.url_policy import (
 _RESOLVE_TIMEOUT_S: Final = 5.0
 _MAX_LOOKUPS: Final = 256
 _MAX_LOOKUPS_OF_A_DOMAIN: Final = 16
-_MAX_CHECKED: Final = 4096
+_MAX_CHECKED: Final = 1024
 
 SocketAddress = tuple[Any, ...]
 Lookup = Callable[[str, int], Sequence[SocketAddress]]

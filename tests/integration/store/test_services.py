@@ -196,7 +196,7 @@ async def test_unknown_keys_are_refused_and_remembered_briefly(
 
     monkeypatch.setattr(storage.keys, "_look_up", counting)
     monkeypatch.setattr(keys_module, "CACHE_S", 3600.0)
-    monkeypatch.setattr(keys_module, "_MAX_CACHED", 3)
+    monkeypatch.setattr(keys_module, "MAX_CACHED", 3)
     for _ in range(5):
         with pytest.raises(Unauthorized):
             await storage.keys.authenticate("vp_" + "a" * 43)

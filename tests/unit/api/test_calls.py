@@ -432,7 +432,7 @@ async def test_get_and_hang_up(client: Client, stage: ApiStage) -> None:
 
 
 async def test_trace(client: Client, services: Services) -> None:
-    traces, listen = services.calls._traces, Listen("udp", "127.0.0.1", 5060)
+    traces, listen = services.calls.traces, Listen("udp", "127.0.0.1", 5060)
     traces.claim(CALL_SID, "a", "abc@host")
     for at_s, direction, message in (
         (0.0, "out", b"INVITE sip:x SIP/2.0\r\n\r\n"),

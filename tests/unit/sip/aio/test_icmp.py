@@ -52,6 +52,23 @@ async def test_the_second_error_ends_an_invite(stage: Stage) -> None:
     assert len(sent(stage, DEAD, "INVITE")) == 2
 
 
+async def test_the_second_error_ends_every_request_to_the_port(stage: Stage) -> None:
+    """Linux sends six errors at once and then one a second, however many requests a dead port gets."""
+    raw = stage.raw(stage.alice)
+    calls = [stage.alice.call(DEAD) for _ in range(20)]
+    others = [stage.alice.call((DEAD[0], 5070)), stage.alice.call(RAW)]
+    refuse(stage, DEAD, "INVITE")
+    stage.advance(0.55)
+    refuse(stage, DEAD, "INVITE")
+    assert [call.names for call in calls] == [["Failed"]] * 20
+    assert {call.last(Failed).cause for call in calls} == {"transport"}
+    assert [call.names for call in others] == [[], []], "another port says nothing of this one"
+    raw.respond(raw.requests("INVITE")[-1], 486)
+    stage.advance(5.0)
+    assert others[0].last(Failed).cause == "timeout"
+    stage.finish()
+
+
 async def test_a_peer_that_is_back_for_the_repetition_gets_the_call(stage: Stage) -> None:
     raw = stage.raw(stage.alice)
     alice = stage.alice.call(RAW)

@@ -1,4 +1,4 @@
-// What every page has: the menu on narrow screens, local times, questions before deletions, buttons that copy, and
+// What every page has: the menu on narrow screens, local times, questions before deletions, buttons that copy,
 // forms whose fields are of a choice, fields for a time, which is that of the browser here and UTC there, and the
 // events that concern all: the end of the session, and a server that was away.
 import { listen } from "./events.js";

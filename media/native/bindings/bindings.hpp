@@ -16,6 +16,7 @@ namespace trunkline::bindings {
 void bind_agent_socket(nanobind::module_& module, nanobind::class_<engine::Engine>& engine);
 void bind_audio(nanobind::module_& module);
 void bind_conference(nanobind::module_& module);
+void bind_conversion(nanobind::module_& module);
 void bind_detection(nanobind::module_& module, nanobind::class_<engine::StreamHandle>& stream);
 void bind_playback(nanobind::class_<engine::StreamHandle>& stream);
 void bind_quality(nanobind::class_<engine::StreamHandle>& stream);

@@ -68,16 +68,16 @@ std::shared_ptr<graph::AudioConverter> converter_of(const ConverterHolder* holde
     return holder != nullptr && !holder->converter->unchanged() ? holder->converter : nullptr;
 }
 
-void learn_event(AgentSocketHandle& socket, const std::vector<Member>& members, bool alone, bool binary,
+void learn_event(AgentSocketHandle& socket, const std::vector<Member>& members, bool binary,
                  const ConverterHolder* converter, bool whole) {
     using websocket::AudioEvent;
     std::vector<AudioEvent::Member> described;
     for (const auto& [place, kind, value, least] : members) {
-        if (kind < 1 || kind > 3) throw std::invalid_argument("a member is audio, equal or above: 1, 2 or 3");
+        if (kind < 1 || kind > 4) throw std::invalid_argument("there is no member of that kind");
         described.push_back({place, static_cast<AudioEvent::Kind>(kind), value, least});
     }
     socket.learn(
-        {std::make_unique<AudioEvent>(std::move(described), alone, binary), converter_of(converter), whole});
+        {std::make_unique<AudioEvent>(std::move(described), binary), converter_of(converter), whole});
 }
 
 }  // namespace
@@ -99,8 +99,8 @@ void bind_agent_socket(nb::module_& module, nb::class_<engine::Engine>& engine) 
              })
         .def("learn", [](AgentSocketHandle& socket, const nb::bytes& before,
                          const nb::bytes& after) { socket.learn(text_of(before), text_of(after)); })
-        .def("learn_event", &learn_event, nb::arg("members"), nb::arg("alone"), nb::arg("binary"),
-             nb::arg("converter").none(), nb::arg("whole"))
+        .def("learn_event", &learn_event, nb::arg("members"), nb::arg("binary"), nb::arg("converter").none(),
+             nb::arg("whole"))
         .def(
             "convert",
             [](AgentSocketHandle& socket, const ConverterHolder* converter) {

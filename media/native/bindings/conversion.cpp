@@ -48,7 +48,7 @@ nb::bytes converted(ConverterHolder& holder, Work work) {
 }
 
 std::span<const std::uint8_t> samples_of(const ConverterHolder& holder, const nb::bytes& audio) {
-    if (audio.size() % holder.converter->sample_bytes() != 0) {
+    if (!holder.converter->unchanged() && audio.size() % holder.converter->sample_bytes() != 0) {
         throw std::invalid_argument("the audio ends within a sample");
     }
     return octets_of(audio);

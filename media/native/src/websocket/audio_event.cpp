@@ -32,12 +32,15 @@ std::vector<std::string> path_of(std::string_view place) {
         path.emplace_back(place.substr(1, end - 1));
         place.remove_prefix(end);
     }
-    if (path.empty() || path.size() > max_depth) throw std::invalid_argument("a place has names, but few");
+    if (path.size() > max_depth) throw std::invalid_argument("a place is too deep");
     return path;
 }
 
-bool begins_with(const std::vector<std::string>& path, const std::vector<std::string>& outer) {
-    return path.size() >= outer.size() && std::equal(outer.begin(), outer.end(), path.begin());
+/// True if a member at `outer` keeps what lies within it from being described.
+bool hides(const AudioEvent::Member& member, const std::vector<std::string>& outer,
+           const std::vector<std::string>& path) {
+    return member.kind != AudioEvent::Kind::alone && path.size() >= outer.size() &&
+           std::equal(outer.begin(), outer.end(), path.begin());
 }
 
 }  // namespace
@@ -77,16 +80,19 @@ class AudioEventReader {
     bool value(Set inside, std::size_t depth) {
         if (depth > max_depth) return false;
         space();
+        bool alone = false;
         for (std::size_t n = 0; inside != 0 && n < event_.members_.size(); ++n) {
             if ((inside >> n & 1) == 0 || event_.members_[n].path.size() != depth) continue;
             seen_ |= Set{1} << n;
-            return described(event_.members_[n].member);
+            const AudioEvent::Member& member = event_.members_[n].member;
+            if (member.kind != AudioEvent::Kind::alone) return described(member);
+            alone = true;
         }
         switch (next()) {
             case '{':
-                return object(inside, depth);
+                return object(inside, depth, alone);
             case '[':
-                return array(inside, depth);
+                return array(inside, depth, alone);
             case '"':
                 return string();
             case 't':
@@ -107,7 +113,7 @@ class AudioEventReader {
             case AudioEvent::Kind::equal:
                 return equal(member.value);
             default:
-                return above(member.least);
+                return at_least(member.least);
         }
     }
 
@@ -128,7 +134,7 @@ class AudioEventReader {
         return text_.substr(begin, at_ - begin) == wanted;
     }
 
-    bool above(std::uint64_t least) {
+    bool at_least(std::uint64_t least) {
         const std::size_t begin = at_;
         if (!number()) return false;
         const std::string_view digits = text_.substr(begin, at_ - begin);
@@ -136,10 +142,10 @@ class AudioEventReader {
         const auto end = digits.data() + digits.size();
         if (digits.size() > max_whole_digits || std::from_chars(digits.data(), end, found).ptr != end)
             return false;
-        return found > least;
+        return found >= least;
     }
 
-    bool object(Set inside, std::size_t depth) {
+    bool object(Set inside, std::size_t depth, bool alone) {
         ++at_;
         space();
         if (take('}')) return true;
@@ -151,7 +157,7 @@ class AudioEventReader {
             const Set within = named(inside, depth, text_.substr(begin, at_ - 1 - begin));
             // Which of two counts, nobody says; nor what an escaped name is, or one that looks like an
             // element.
-            if ((entered & within) != 0 || (within == 0 && event_.alone_)) return false;
+            if ((entered & within) != 0 || (within == 0 && alone)) return false;
             if ((inside != 0 && escaped_) || (within != 0 && is_element(inside, depth))) return false;
             entered |= within;
             space();
@@ -161,13 +167,13 @@ class AudioEventReader {
         return take('}');
     }
 
-    bool array(Set inside, std::size_t depth) {
+    bool array(Set inside, std::size_t depth, bool alone) {
         ++at_;
         space();
         if (take(']')) return true;
         Set within = named(inside, depth, first_element);
         do {
-            if ((within == 0 && event_.alone_) || !value(within, depth + 1)) return false;
+            if ((within == 0 && alone) || !value(within, depth + 1)) return false;
             within = 0;
             space();
         } while (take(','));
@@ -247,13 +253,12 @@ class AudioEventReader {
     std::string_view audio_;
 };
 
-AudioEvent::AudioEvent(std::vector<Member> members, bool alone, bool binary)
-    : alone_(alone), binary_(binary) {
+AudioEvent::AudioEvent(std::vector<Member> members, bool binary) : binary_(binary) {
     if (members.size() > max_members) throw std::invalid_argument("too many members are described");
     for (Member& member : members) {
         std::vector<std::string> path = path_of(member.place);
         for (const Described& other : members_) {
-            if (begins_with(path, other.path) || begins_with(other.path, path)) {
+            if (hides(member, path, other.path) || hides(other.member, other.path, path)) {
                 throw std::invalid_argument("a described member lies within another");
             }
         }

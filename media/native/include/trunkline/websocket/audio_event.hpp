@@ -18,25 +18,24 @@ class AudioEvent {
   public:
     /// What stands at the place of a member.
     enum class Kind : std::uint8_t {
-        audio = 1,  ///< A string: the audio.
-        equal = 2,  ///< Exactly the text `value`, as JSON has it.
-        above = 3,  ///< A whole number above `least`.
+        audio = 1,     ///< A string: the audio.
+        equal = 2,     ///< Exactly the text `value`, as JSON has it.
+        at_least = 3,  ///< A whole number, at least `least`.
+        alone = 4,     ///< An object or array in which nothing else stands than what leads to members.
     };
 
     struct Member {
         /// Names from the outermost object inwards, each behind a slash (RFC 6901, without its escapes); `0`
-        /// is the first element of an array.
+        /// is the first element of an array. Empty for the message itself.
         std::string place;
         Kind kind = Kind::equal;
         std::string value;
         std::uint64_t least = 0;
     };
 
-    /// Throws `std::invalid_argument` unless exactly one member is the audio, and none lies within another.
-    ///
-    /// With `alone`, a message with any other member or element is none. With `binary`, those in binary
-    /// frames are some, too.
-    AudioEvent(std::vector<Member> members, bool alone, bool binary);
+    /// Throws `std::invalid_argument` unless exactly one member is the audio, and none lies within another
+    /// that is not `alone`. With `binary`, messages in binary frames are some, too.
+    AudioEvent(std::vector<Member> members, bool binary);
 
     bool binary() const { return binary_; }
 
@@ -52,7 +51,6 @@ class AudioEvent {
     };
 
     std::vector<Described> members_;
-    bool alone_;
     bool binary_;
 };
 

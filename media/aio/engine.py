@@ -60,7 +60,7 @@ class MediaEngine:
         self._stop_driving: Callable[[], None] | None = None
         self._streams: dict[int, RtpStream] = {}
         self._frame_callbacks: dict[int, Callable[[bytes], None]] = {}
-        self._message_callbacks: dict[int, Callable[[int, int, bytes], None]] = {}
+        self._message_callbacks: dict[int, Callable[[int, int, bytes, int], None]] = {}
         self.recordings = Recordings(self.next_id)
         self.conferences: dict[int, Conference] = {}
         """Open conferences, by id."""

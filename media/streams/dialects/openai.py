@@ -224,7 +224,7 @@ class OpenAIDialect(ModelDialect):
         if last is None or (last.item_id, last.content_index) != (item_id, index):
             last = _Item(item_id, index)
             self._items.append(last)
-            same = {"/type": _AUDIO_DELTA, "/item_id": item_id, "/content_index": index}
+            same: dict[str, str | int] = {"/type": _AUDIO_DELTA, "/item_id": item_id, "/content_index": index}
             self._audio_event = AudioEvent("/delta", same)
             del self._items[:-_MAX_ITEMS]
         last.size_bytes += len(audio)

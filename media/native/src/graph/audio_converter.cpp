@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <stdexcept>
+#include <utility>
 
 #include "trunkline/dsp/g711.hpp"
 
@@ -19,13 +21,21 @@ dsp::Law law_of(Encoding encoding) {
     return encoding == Encoding::mulaw ? dsp::Law::mu : dsp::Law::a;
 }
 
+/// The rates of two formats in their smallest terms.
+std::pair<std::size_t, std::size_t> steps_of(const AudioFormat& from, const AudioFormat& to) {
+    if (!dsp::can_resample(from.rate_hz, to.rate_hz))
+        throw std::invalid_argument("these rates cannot be converted");
+    const std::uint32_t common = std::gcd(from.rate_hz, to.rate_hz);
+    return {from.rate_hz / common, to.rate_hz / common};
+}
+
 }  // namespace
 
 AudioConverter::AudioConverter(AudioFormat from, AudioFormat to)
     : from_(from),
       to_(to),
-      step_in_(from.rate_hz / std::gcd(from.rate_hz, to.rate_hz)),
-      step_out_(to.rate_hz / std::gcd(from.rate_hz, to.rate_hz)),
+      step_in_(steps_of(from, to).first),
+      step_out_(steps_of(from, to).second),
       context_((from.rate_hz * context_ms / 1000 + step_in_ - 1) / step_in_ * step_in_),
       least_(from.rate_hz * least_ms / 1000) {
     if (from.rate_hz != to.rate_hz) resampler_.emplace(from.rate_hz, to.rate_hz);

@@ -77,7 +77,7 @@ class AgentSocket(Protocol):
         """Time of the inbound track's audio, in milliseconds."""
 
     def begin(self, dialect: Dialect) -> None:
-        """Prepare for audio: `start` was written."""
+        """Prepare for audio, whose format is known: `start` was written."""
 
     def attach(self, tap: AgentTap) -> None:
         """Carry the audio of a tap, if the socket can without the stream's help."""

@@ -193,10 +193,8 @@ class AgentStream:
         """Join socket and tap, so that audio passes; a vendor's model gets none before it is ready."""
         if self._closed or self._tap is None or self._socket is None:
             return
-        if self.model is None:
-            self._socket.attach(self._tap)
-        elif self.model.takes_audio:
-            # Some vendors have said only now which format they want.
+        if self.model is None or self.model.takes_audio:
+            # Some vendors of models have said only now which format they want.
             self._socket.begin(self._dialect)
             self._socket.attach(self._tap)
 
@@ -398,7 +396,6 @@ class AgentStream:
         if not self._announced and self._socket is not None:
             self._announced = True
             self._socket.send(self._dialect.start(int(time.time() * 1000)))
-            self._socket.begin(self._dialect)
             waiting, self._unannounced = self._unannounced, []
             for write in waiting:
                 self._send(write)
@@ -455,9 +452,7 @@ class AgentStream:
             case AgentReply(frames=frames):
                 model.send(frames)
             case AgentInterrupted():
-                unplayed_ms = self._early.queued_bytes * FRAME_MS // self._frame_bytes
-                if self._tap is not None:
-                    unplayed_ms = self._tap.queued_ms
+                unplayed_ms = self._queued_ms()
                 self._clear()
                 model.interrupt(unplayed_ms)
             case AgentReady():

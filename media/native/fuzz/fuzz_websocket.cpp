@@ -1,6 +1,6 @@
 // Bytes of an agent, in pieces, with audio that is told by what is around it or by a description: whatever
-// comes, the reading end passes on no more than came, ends at most once, and waits only for what it was told to
-// wait for.
+// comes, the reading end passes on no more than came, ends at most once, and waits only for what it was told
+// to wait for.
 
 #include <algorithm>
 #include <memory>

@@ -1,4 +1,4 @@
-"""What the dialects of speech models tell the engine of their audio, and keep of what it played."""
+"""Descriptions of the audio of speech models for the engine, and what dialects keep of what it played."""
 
 from __future__ import annotations
 

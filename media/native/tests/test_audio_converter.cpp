@@ -51,7 +51,8 @@ TEST_CASE("pieces of any size sound like the whole") {
                 heard.insert(heard.end(), made.begin(), made.end());
             }
             REQUIRE(heard.size() <= expected.size());
-            CHECK(heard.size() + 2 * 16'000 * 20 / 1000 >= expected.size());
+            // What is held back is the neighbourhood of the last sample, in whole steps of both rates.
+            CHECK(heard.size() + 2 * 16 * 80 >= expected.size());
             CHECK(std::equal(heard.begin(), heard.end(), expected.begin()));
             const auto rest = converter.flush();
             CHECK(heard.size() + rest.size() + 8 >= expected.size());

@@ -41,7 +41,7 @@ COLUMNS = {
 
 _PROBES = 20
 # Speech models whose frames the echo speaks.
-_MODELS = ("openai", "deepgram", "ultravox")
+_MODELS = ("openai", "deepgram", "gemini", "elevenlabs", "ultravox")
 _MOST_STEP = 50
 _MOST = 600
 
@@ -101,8 +101,9 @@ class _Bench:
         """Streams of one form, all saying everything back."""
         query = f"stream_protocol={name}&stream_encoding={encoding}&sample-rate={rate_hz}"
         url = f"ws://127.0.0.1:{self._sut.agent_port}/{name}"
-        if name == "ultravox":
-            url = f"http://127.0.0.1:{self._calls_port}/"
+        if name in ("ultravox", "elevenlabs"):
+            scheme = "http" if name == "ultravox" else "ws"
+            url = f"{scheme}://127.0.0.1:{self._calls_port}/"
         number = self._number(url, name) if name in _MODELS else self._number(f"{url}?{query}")
         load_port = free_port()
         with media_calls(self._sut, number, calls, seconds + QUIET_S, load_port) as ports:

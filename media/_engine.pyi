@@ -82,6 +82,46 @@ def resample(pcm: bytes, from_hz: int, to_hz: int, /) -> bytes:
         ValueError: A rate is out of range (4000 to 192000), or the engine was built without libspeexdsp.
     """
 
+class AudioConverter:
+    """
+    Converts continuous audio in pieces, as if it were one piece.
+
+    Attributes:
+        sample_bytes: Size of an input sample.
+        unchanged: True if input and output have the same format.
+    """
+
+    def __init__(self, source: tuple[str, int], target: tuple[str, int], /) -> None:
+        """
+        Create a converter between two formats, each an encoding and a rate.
+
+        Raises:
+            ValueError: An encoding is unknown, or a rate is out of range (4000 to 192000), or the engine was
+                built without libspeexdsp.
+        """
+    @property
+    def sample_bytes(self) -> int: ...
+    @property
+    def unchanged(self) -> bool: ...
+    def convert(self, audio: bytes, /) -> bytes:
+        """
+        Convert whole samples; the last few milliseconds may wait for later audio.
+
+        Raises:
+            ValueError: The audio ends within a sample.
+        """
+    def flush(self) -> bytes:
+        """Convert the waiting audio without waiting for more; more may still follow."""
+    def whole(self, audio: bytes, /) -> bytes:
+        """
+        Convert a complete piece, with the audio that waited before it.
+
+        Raises:
+            ValueError: The audio ends within a sample.
+        """
+    def reset(self) -> None:
+        """Drop the waiting audio and the context."""
+
 def to_linear(data: bytes, form: str, mixed: bool, /) -> bytes:
     """
     Convert samples of a file to 16 bits, from "u8", "s16", "s24", "s32", "f32", "f64", "alaw" or "mulaw".
@@ -285,6 +325,28 @@ class AgentSocket:
         """Set how the audio of each track is written; see frame_template.hpp."""
     def learn(self, before: bytes, after: bytes, /) -> None:
         """Recognise audio in text frames by their beginning and end; in all binary ones if both are empty."""
+    def learn_event(
+        self,
+        members: list[tuple[str, int, str, int]],
+        binary: bool,
+        converter: AudioConverter | None,
+        whole: bool,
+    ) -> None:
+        """
+        Recognise audio in messages of JSON by their members, and convert it.
+
+        Args:
+            members: Place, kind, value and least number of each; see audio_event.hpp.
+            binary: True if those in binary frames are some, too.
+            converter: The engine uses it while no message waits to be handled, and its owner only in handling
+                one. None for audio in the format of the tap.
+            whole: True if nothing of a message waits for the next.
+
+        Raises:
+            ValueError: The description is none.
+        """
+    def convert(self, converter: AudioConverter | None, /) -> None:
+        """Convert audio to the agent from now on; the converter is the engine's alone."""
     def unlearn(self) -> None: ...
     def listen(self, listening: int, /) -> None:
         """
@@ -568,13 +630,15 @@ class Engine:
     def drain(
         self,
     ) -> tuple[
-        list[tuple[int, int, int, int, int]], list[tuple[int, bytes]], list[tuple[int, int, int, bytes]]
+        list[tuple[int, int, int, int, int]],
+        list[tuple[int, bytes]],
+        list[tuple[int, int, int, bytes, int]],
     ]:
         """
         Fetch all events, all frames, and all messages of agents.
 
         Events are (stream, kind, a, b, c), as in event_queue.hpp, frames (tap, audio), messages (socket,
-        kind, code, bytes), as in inbound.hpp.
+        kind, code, bytes, bytes of audio played before it), as in inbound.hpp.
         """
     def stats(self) -> EngineFigures: ...
     def dropped(self) -> tuple[int, int, int, int, int, int]:

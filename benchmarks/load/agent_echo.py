@@ -1,8 +1,8 @@
 """
 A WebSocket agent that sends every frame of audio back, as cheaply as Python can.
 
-The path of its URL names the dialect; with `--calls-port`, requests by HTTP there create the sessions of the
-models that want that. It finds the payload in the text of the event instead of decoding JSON,
+The path of its URL names the dialect; with `--calls-port`, requests by HTTP there create or sign the sessions
+of the models that want that. It finds the payload in the text of the event instead of decoding JSON,
 so that the tools' core is left to the load. With `--tls-port` it speaks TLS there, by the tests' certificate.
 """
 
@@ -79,6 +79,21 @@ def _accept(request: WSUpgradeRequest) -> Any:
         return Echo(b"", first=b'{"type":"SettingsApplied"}')
     if path.startswith("/ultravox"):
         return Echo(b"", first=b'{"type":"call_started"}')
+    if path.startswith("/gemini"):
+        return Echo(
+            b'{"serverContent":{"modelTurn":{"parts":[{"inlineData":{"mimeType":"audio/pcm;rate=16000","data":"',
+            b'"}}]}}}',
+            b'"data"',
+            b'{"setupComplete":{}}',
+        )
+    if path.startswith("/elevenlabs"):
+        return Echo(
+            b'{"type":"audio","audio_event":{"event_id":1,"audio_base_64":"',
+            b'"}}',
+            b'"user_audio_chunk"',
+            b'{"type":"conversation_initiation_metadata","conversation_initiation_metadata_event":'
+            b'{"agent_output_audio_format":"ulaw_8000","user_input_audio_format":"ulaw_8000"}}',
+        )
     if not path.startswith("/plivo"):
         return Echo(b'{"event":"media","media":{"payload":"')
     form, rate = ("x-l16", 16000) if "16000" in path else ("x-mulaw", 8000)
@@ -89,12 +104,15 @@ def _accept(request: WSUpgradeRequest) -> Any:
 async def _create(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: int) -> None:
     """Answer one request with the URL of a session."""
     head = await reader.readuntil(b"\r\n\r\n")
-    (length,) = (line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
-    await reader.readexactly(int(length.partition(b":")[2]))
-    body = b'{"joinUrl":"ws://127.0.0.1:%d/ultravox"}' % port
-    writer.write(
-        b"HTTP/1.1 201 Created\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % len(body) + body
-    )
+    lengths = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+    for length in lengths:
+        await reader.readexactly(int(length.partition(b":")[2]))
+    if head.startswith(b"GET "):
+        status, body = b"200 OK", b'{"signed_url":"ws://127.0.0.1:%d/elevenlabs"}' % port
+    else:
+        status, body = b"201 Created", b'{"joinUrl":"ws://127.0.0.1:%d/ultravox"}' % port
+    rest = b"Content-Length: %d\r\nConnection: close\r\n\r\n" % len(body) + body
+    writer.write(b"HTTP/1.1 %s\r\n%s" % (status, rest))
     await writer.drain()
     writer.close()
 

@@ -13,7 +13,7 @@ from collections import deque
 from media.aio.agent_backpressure import ReadBackpressure
 from media.aio.agent_settings import AgentStreamSettings
 from media.aio.tap import AgentTap
-from media.streams import FRAME_MS, Dialect, Encoding, Listening, Track, frame_bytes
+from media.streams import FRAME_MS, Dialect, Encoding, Envelope, Listening, Track, frame_bytes
 
 # An agent that does not read but keeps sending commands is disconnected beyond this.
 _MAX_HELD_BYTES = 256 * 1024
@@ -187,5 +187,5 @@ class QueuedSocket:
         """Send a frame other than audio, if not None; False if too many bytes wait."""
         return self._queue.control(frame)
 
-    def handled(self, envelope: tuple[bytes, bytes] | None) -> None:
+    def handled(self, envelope: Envelope | None) -> None:
         """Do nothing: the decoder keeps messages in order."""

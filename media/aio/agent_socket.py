@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from media.streams import Dialect, Listening, Track
+from media.streams import Dialect, Envelope, Listening, Track
 
 if TYPE_CHECKING:
     from media.aio.agent_backpressure import Pace
@@ -30,6 +30,9 @@ class SocketListener(Protocol):
 
     def on_binary(self, data: bytes) -> None:
         """Handle a binary message; `AgentSocket.handled` follows."""
+
+    def on_played(self, size_bytes: int) -> None:
+        """Note audio that the socket played itself, before the message that follows."""
 
     def on_pong(self) -> None:
         """Record that the agent is alive."""
@@ -74,7 +77,7 @@ class AgentSocket(Protocol):
         """Time of the inbound track's audio, in milliseconds."""
 
     def begin(self, dialect: Dialect) -> None:
-        """Prepare for audio: `start` was written."""
+        """Prepare for audio, whose format is known: `start` was written."""
 
     def attach(self, tap: AgentTap) -> None:
         """Carry the audio of a tap, if the socket can without the stream's help."""
@@ -91,7 +94,7 @@ class AgentSocket(Protocol):
     def ping(self) -> None:
         """Send a ping."""
 
-    def handled(self, envelope: tuple[bytes, bytes] | None) -> None:
+    def handled(self, envelope: Envelope | None) -> None:
         """Go on after a message; `envelope` is the dialect's."""
 
     def finish(self, last: bytes | None) -> None:

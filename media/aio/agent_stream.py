@@ -193,6 +193,8 @@ class AgentStream:
         if self._closed or self._tap is None or self._socket is None:
             return
         if self.model is None or self.model.takes_audio:
+            # Some vendors of models have said only now which format they want.
+            self._socket.begin(self._dialect)
             self._socket.attach(self._tap)
 
     def send_audio(self, frames: bytes, track: Track = "inbound") -> None:
@@ -202,8 +204,6 @@ class AgentStream:
             return
         if self.model is None or self.model.takes_audio:
             self._socket.audio(frames, track)
-        else:
-            self.model.hear(frames)
 
     def listen(self, listening: Listening) -> None:
         """
@@ -215,8 +215,6 @@ class AgentStream:
         if self._socket is not None:
             is_silent = self.model is not None and listening == "pause"
             self._socket.listen("silence" if is_silent else listening)
-        if self.model is not None:
-            self.model.hears_silence = listening != "resume"
 
     def send_dtmf(self, digit: str, duration_ms: int) -> None:
         """Send the agent a digit that the caller pressed."""
@@ -338,6 +336,11 @@ class AgentStream:
             self._start_timer.cancel()
             self._start_timer = None
 
+    def on_played(self, size_bytes: int) -> None:
+        """Notify the dialect of audio that the socket played itself."""
+        if self._decoder is not None:
+            self._decoder.then(lambda: self._dialect.played(size_bytes))
+
     def on_pong(self) -> None:
         """Record that the agent is alive."""
         if self._timer is not None and not self._closed:
@@ -392,7 +395,6 @@ class AgentStream:
         if not self._announced and self._socket is not None:
             self._announced = True
             self._socket.send(self._dialect.start(int(time.time() * 1000)))
-            self._socket.begin(self._dialect)
             waiting, self._unannounced = self._unannounced, []
             for write in waiting:
                 self._send(write)

@@ -61,7 +61,7 @@ class MediaEngine:
         self._stop_driving: Callable[[], None] | None = None
         self._streams: dict[int, RtpStream] = {}
         self._frame_callbacks: dict[int, Callable[[bytes], None]] = {}
-        self._message_callbacks: dict[int, Callable[[int, int, bytes], None]] = {}
+        self._message_callbacks: dict[int, Callable[[int, int, bytes, int], None]] = {}
         self.recordings = Recordings(self.next_id)
         self.conferences: dict[int, Conference] = {}
         """Open conferences, by id."""
@@ -188,12 +188,13 @@ class MediaEngine:
         audio_format: tuple[TapEncoding, int],
         max_frames: int,
         max_message_bytes: int,
-        on_message: Callable[[int, int, bytes], None],
+        on_message: Callable[[int, int, bytes, int], None],
     ) -> _engine.AgentSocket:
         """
         Adopt the connection of a WebSocket to an agent; see `_engine.Engine.open_agent_socket`.
 
-        `on_message` gets the kind, the code and the bytes of each message; the last is that of the loss.
+        `on_message` gets the kind, the code and the bytes of each message, and how many bytes of audio were
+        played between the message before and this one; the last message is that of the loss.
 
         Raises:
             EngineClosed: The engine is not running. The socket is closed.
@@ -270,17 +271,17 @@ class MediaEngine:
                     logger.exception("a tap's frame callback failed")
         for source_id, kind, a, b, c in events:
             self._tell(source_id, kind, a, b, c)
-        for socket_id, kind, code, data in messages:
-            self._pass_on(socket_id, kind, code, data)
+        for message in messages:
+            self._pass_on(*message)
 
-    def _pass_on(self, socket_id: int, kind: int, code: int, data: bytes) -> None:
+    def _pass_on(self, socket_id: int, kind: int, code: int, data: bytes, audio_bytes: int) -> None:
         """Deliver one message of an agent."""
         if kind == _LOST:
             on_message = self._message_callbacks.pop(socket_id, None)
         else:
             on_message = self._message_callbacks.get(socket_id)
         if on_message is not None:
-            _call(on_message, kind, code, data)
+            _call(on_message, kind, code, data, audio_bytes)
 
     def _tell(self, source_id: int, kind: int, a: int, b: int, c: int) -> None:
         """Deliver one event record to its recording, stream or conference, if it still exists."""

@@ -18,7 +18,9 @@ from media.aio.tap import AgentTap
 from media.errors import EngineClosed
 from media.streams import (
     FRAME_MS,
+    AudioEvent,
     Dialect,
+    Envelope,
     Listening,
     StreamConnectError,
     StreamSetup,
@@ -80,7 +82,7 @@ class EngineSocket:
         self._listener: SocketListener | None = listener
         self._frame_bytes = frame_bytes(setup.encoding, setup.sample_rate)
         self._attached = False
-        self._envelope: tuple[bytes, bytes] | None = None
+        self._envelope: Envelope | None = None
         self._lost = asyncio.Event()
         self._native: _engine.AgentSocket = carrier.engine.open_agent_socket(
             carrier,
@@ -109,10 +111,11 @@ class EngineSocket:
         return self._native.clock_ms
 
     def begin(self, dialect: Dialect) -> None:
-        """Write audio by the dialect's templates."""
+        """Write audio by the dialect's templates, converted if it says so."""
         said, origin_ms = dialect.audio_template("inbound")
         heard, _ = dialect.audio_template("outbound")
         self._native.set_templates(said, heard, origin_ms)
+        self._native.convert(dialect.audio_converter)
 
     def attach(self, tap: AgentTap) -> None:
         """Carry the audio of a tap on the same thread; the stream passes that of any other."""
@@ -140,15 +143,22 @@ class EngineSocket:
         """Send a ping."""
         self._native.ping()
 
-    def handled(self, envelope: tuple[bytes, bytes] | None) -> None:
+    def handled(self, envelope: Envelope | None) -> None:
         """Go on after a message."""
         if envelope is not self._envelope:
             self._envelope = envelope
-            if envelope is None:
-                self._native.unlearn()
-            else:
-                self._native.learn(*envelope)
+            self._learn(envelope)
         self._native.handled(self.pace.take_ns())
+
+    def _learn(self, envelope: Envelope | None) -> None:
+        if envelope is None:
+            self._native.unlearn()
+        elif isinstance(envelope, AudioEvent):
+            self._native.learn_event(
+                envelope.members(), envelope.in_binary, envelope.converter, envelope.whole
+            )
+        else:
+            self._native.learn(*envelope)
 
     def finish(self, last: bytes | None) -> None:
         """Send all waiting frames but audio, then a last frame."""
@@ -172,11 +182,13 @@ class EngineSocket:
             async with asyncio.timeout(timeout_s):
                 await self._lost.wait()
 
-    def _on_message(self, kind: int, code: int, data: bytes) -> None:
+    def _on_message(self, kind: int, code: int, data: bytes, audio_bytes: int) -> None:
         # By the numbers of `MessageKind` in inbound.hpp.
         listener = self._listener
         if listener is None:
             return
+        if audio_bytes:
+            listener.on_played(audio_bytes)
         match kind:
             case 1:
                 listener.on_text(data)

@@ -20,9 +20,6 @@ class ModelLink:
     Readiness of a session, its last error, and the keys that the party is pressing.
 
     `send` writes a frame to the socket, also before the call was answered.
-
-    Attributes:
-        hears_silence: True if the vendor gets silence in place of the party's audio.
     """
 
     def __init__(
@@ -30,7 +27,6 @@ class ModelLink:
     ) -> None:
         self.dialect = dialect
         self.error: AgentFailed | None = None
-        self.hears_silence = False
         self._key = key
         self._loop = loop
         self._send = send
@@ -77,13 +73,8 @@ class ModelLink:
 
     @property
     def takes_audio(self) -> bool:
-        """True when the vendor has accepted the session, and takes audio as it is."""
-        return self.dialect.is_ready and not self.dialect.converts_audio
-
-    def hear(self, frames: bytes) -> None:
-        """Send audio that must be converted; none before the vendor has accepted the session."""
-        if self.dialect.is_ready:
-            self._send(self.dialect.media(bytes(len(frames)) if self.hears_silence else frames, 0))
+        """True when the vendor has accepted the session."""
+        return self.dialect.is_ready
 
     def press(self, key: str) -> None:
         """Collect a key; the keys are sent together."""

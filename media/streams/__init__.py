@@ -1,5 +1,6 @@
 """Streams to voice agents: their content, independent of transport."""
 
+from media.streams.audio_event import AudioEvent, Envelope
 from media.streams.commands import decode_command
 from media.streams.dialects import (
     DIALECTS,
@@ -82,11 +83,13 @@ __all__ = [
     "AgentTranscript",
     "AgentTransfer",
     "AgentUsage",
+    "AudioEvent",
     "BasicAuth",
     "BearerAuth",
     "CommandError",
     "Dialect",
     "Encoding",
+    "Envelope",
     "ExotelDialect",
     "Listening",
     "ModelChoice",

@@ -24,7 +24,7 @@ from fixtures.model_server import Fault, ModelServer, ModelSession, Script
 from fixtures.model_ultravox import UltravoxServer
 from media.aio.agent_settings import AgentStreamSettings
 from media.audio import tone
-from media.streams import MODEL_DIALECTS, ModelTool
+from media.streams import MODEL_DIALECTS, ModelDialect, ModelTool
 from sip import Answered, Ended, Failed
 from tests.support.domain import ACCOUNT_SID, CALLEE, OWN_NUMBER, make_account
 from tests.support.levels import tone_level_dbfs
@@ -196,6 +196,35 @@ async def test_an_interruption_drops_what_was_not_heard(tmp_path: Path, vendor: 
         await session.say(said(session.server, 600, 3000), "Yes?")
         await call.hears(600.0)
         await stage.over(call, session)
+
+
+@pytest.mark.parametrize("vendor", ["elevenlabs", "gemini", "openai"])
+async def test_audio_in_json_is_played_without_being_parsed(
+    tmp_path: Path, vendor: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dialect = MODEL_DIALECTS[vendor]
+    parsed: list[bytes] = []
+    decode = dialect.decode
+
+    def noting(self: ModelDialect, data: bytes) -> Any:
+        parsed.append(data)
+        return decode(self, data)
+
+    monkeypatch.setattr(dialect, "decode", noting)
+    async with staged(tmp_path, vendor) as stage:
+        call, session = await stage.call()
+        for frequency_hz in (1000, 600):
+            await session.say(said(session.server, frequency_hz, 20_000), "A long answer.")
+            await call.hears(frequency_hz)
+            await session.interrupt()
+            await call.hears_silence()
+        if session.server.is_truncated:
+            assert await session.until(lambda session: len(session.truncated) == 2)
+            assert all(100 < heard_ms < 10_000 for _, heard_ms in session.truncated)
+        await stage.over(call, session)
+    # Answers come in a burst here: so much of one is on its way before the first piece of it is understood.
+    most = {"elevenlabs": 0, "gemini": 32, "openai": 2 * 32}[vendor]
+    assert sum(len(data) > 1000 for data in parsed) <= most
 
 
 @EVERY_VENDOR

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Iterable
 from typing import Any
 
@@ -121,3 +122,18 @@ def everything(dialect: ModelDialect, provider: str) -> list[dict[str, Any]]:
         *dialect.interrupted(100),
     )
     return [*replies, *(json.loads(frame) for frame in frames if frame is not None)]
+
+
+def delta(item: str, ms: int) -> dict[str, Any]:
+    """OpenAI's message with audio of an item."""
+    return {
+        "type": "response.output_audio.delta",
+        "item_id": item,
+        "content_index": 0,
+        "delta": b64encode(bytes(ms * 8)).decode(),
+    }
+
+
+def truncations(frames: tuple[bytes, ...]) -> list[tuple[str, int]]:
+    """Items and their lengths in ms in messages to OpenAI."""
+    return [(frame["item_id"], frame["audio_end_ms"]) for frame in map(json.loads, frames)]

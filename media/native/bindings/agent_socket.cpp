@@ -3,13 +3,18 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "bindings.hpp"
+#include "conversion.hpp"
 #include "tls.hpp"
 #include "trunkline/engine/agent_socket_handle.hpp"
 #include "trunkline/engine/engine.hpp"
@@ -57,6 +62,24 @@ void listen(AgentSocketHandle& socket, std::uint8_t listening) {
     socket.listen(static_cast<websocket::Listening>(listening));
 }
 
+using Member = std::tuple<std::string, std::uint8_t, std::string, std::uint64_t>;
+
+std::shared_ptr<graph::AudioConverter> converter_of(const ConverterHolder* holder) {
+    return holder != nullptr && !holder->converter->unchanged() ? holder->converter : nullptr;
+}
+
+void learn_event(AgentSocketHandle& socket, const std::vector<Member>& members, bool binary,
+                 const ConverterHolder* converter, bool whole) {
+    using websocket::AudioEvent;
+    std::vector<AudioEvent::Member> described;
+    for (const auto& [place, kind, value, least] : members) {
+        if (kind < 1 || kind > 4) throw std::invalid_argument("there is no member of that kind");
+        described.push_back({place, static_cast<AudioEvent::Kind>(kind), value, least});
+    }
+    socket.learn(
+        {std::make_unique<AudioEvent>(std::move(described), binary), converter_of(converter), whole});
+}
+
 }  // namespace
 
 void bind_agent_socket(nb::module_& module, nb::class_<engine::Engine>& engine) {
@@ -76,6 +99,14 @@ void bind_agent_socket(nb::module_& module, nb::class_<engine::Engine>& engine) 
              })
         .def("learn", [](AgentSocketHandle& socket, const nb::bytes& before,
                          const nb::bytes& after) { socket.learn(text_of(before), text_of(after)); })
+        .def("learn_event", &learn_event, nb::arg("members"), nb::arg("binary"), nb::arg("converter").none(),
+             nb::arg("whole"))
+        .def(
+            "convert",
+            [](AgentSocketHandle& socket, const ConverterHolder* converter) {
+                socket.convert(converter_of(converter));
+            },
+            nb::arg("converter").none())
         .def("unlearn", &AgentSocketHandle::unlearn)
         .def("listen", &listen)
         .def("audio", [](AgentSocketHandle& socket, bool outbound,

@@ -17,6 +17,7 @@ void bind_agent_socket(nanobind::module_& module, nanobind::class_<engine::Engin
 void bind_audio(nanobind::module_& module);
 void bind_browser_socket(nanobind::module_& module, nanobind::class_<engine::Engine>& engine);
 void bind_conference(nanobind::module_& module);
+void bind_conversion(nanobind::module_& module);
 void bind_detection(nanobind::module_& module, nanobind::class_<engine::StreamHandle>& stream);
 void bind_playback(nanobind::class_<engine::StreamHandle>& stream);
 void bind_quality(nanobind::class_<engine::StreamHandle>& stream);

@@ -40,7 +40,8 @@ nb::list take_messages(Engine& engine) {
     for (const util::Node* node = first; node != nullptr; node = node->next_node) {
         const auto& message = static_cast<const engine::AgentMessage&>(*node);
         messages.append(nb::make_tuple(message.socket, static_cast<std::uint32_t>(message.kind), message.code,
-                                       nb::bytes(message.bytes.data(), message.bytes.size())));
+                                       nb::bytes(message.bytes.data(), message.bytes.size()),
+                                       message.audio_bytes));
     }
     util::NodeStack::destroy(first);
     return messages;
@@ -141,6 +142,7 @@ NB_MODULE(_engine, module) {
 
     trunkline::bindings::bind_audio(module);
     trunkline::bindings::bind_conference(module);
+    trunkline::bindings::bind_conversion(module);
     trunkline::bindings::bind_recording(module);
     trunkline::bindings::bind_settings(module);
     trunkline::bindings::bind_text(module);

@@ -1,9 +1,12 @@
-// Bytes of an agent, in pieces: whatever comes, the reading end passes on no more than came, ends at most
-// once, and waits only for what it was told to wait for.
+// Bytes of an agent, in pieces, with audio that is told by what is around it or by a description: whatever
+// comes, the reading end passes on no more than came, ends at most once, and waits only for what it was told
+// to wait for.
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "input.hpp"
 #include "trunkline/websocket/inbound.hpp"
@@ -49,7 +52,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::size_t piece = 1 + data[0];
     std::string before = (data[1] & 1) != 0 ? "<" : "";
     std::string after = (data[1] & 1) != 0 ? ">" : "";
-    inbound.learn(before, after);
+    if ((data[1] & 8) != 0) {
+        using Event = websocket::AudioEvent;
+        const std::vector<Event::Member> members{{"/a", Event::Kind::audio, "", 0}};
+        auto event = std::make_unique<Event>(members, (data[1] & 1) != 0);
+        inbound.learn(event);
+    } else {
+        inbound.learn(before, after);
+    }
     inbound.play((data[1] & 2) != 0);
     std::int64_t now_ns = 1;
     for (std::size_t at = 2; at < size; at += piece) {

@@ -106,6 +106,7 @@ struct AgentScene {
         for (const util::Node* node = first; node != nullptr; node = node->next_node) {
             const auto& message = static_cast<const engine::AgentMessage&>(*node);
             CHECK(message.socket == socket->id());
+            audio_bytes += message.audio_bytes;
             found.push_back(std::to_string(static_cast<int>(message.kind)) + " " +
                             std::to_string(message.code) + " " +
                             std::string(message.bytes.begin(), message.bytes.end()));
@@ -121,6 +122,7 @@ struct AgentScene {
     std::shared_ptr<engine::AgentSocketHandle> socket;
     std::unique_ptr<TlsServer> server;
     std::vector<std::uint8_t> received;
+    std::uint64_t audio_bytes = 0;  ///< That the messages say were played before them.
     bool ended = false;
 };
 

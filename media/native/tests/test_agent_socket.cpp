@@ -5,10 +5,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent_scene.hpp"
+#include "trunkline/dsp/resampler.hpp"
 
 using namespace trunkline;
 using engine::AgentMessage;
@@ -313,4 +316,85 @@ TEST_CASE("an engine with threads carries an agent's audio too") {
     CHECK(frames[4].payload.rfind("5 ", 0) == 0);
     media->close();
     ::close(ends[1]);
+}
+
+namespace {
+
+engine::LearnedEvent described(std::shared_ptr<graph::AudioConverter> converter = nullptr,
+                               bool whole = false) {
+    using Kind = websocket::AudioEvent::Kind;
+    const std::vector<websocket::AudioEvent::Member> members{{"/a", Kind::audio, "", 0},
+                                                             {"/n", Kind::equal, "1", 0}};
+    return {std::make_unique<websocket::AudioEvent>(members, false), std::move(converter), whole};
+}
+
+std::vector<std::uint8_t> event_of(std::size_t bytes) {
+    return server_text(R"({"id":"x","n":1,"a":")" + base64_of(std::string(bytes, '\1')) + "\"}");
+}
+
+}  // namespace
+
+TEST_CASE("the message behind audio that was played says how much it was") {
+    AgentScene scene;
+    const auto tap = scene.attach();
+    scene.socket->learn(described());
+    scene.say(event_of(1600));
+    scene.say(event_of(320));
+    CHECK(scene.messages().empty());
+    CHECK(tap->queued_ms() == 120);
+    scene.say(server_text("cut"));
+    CHECK(scene.messages() == Messages{"1 0 cut"});
+    CHECK(scene.audio_bytes == 1920);
+    // What follows waits, and is another's then.
+    scene.say(event_of(1600));
+    scene.socket->unlearn();
+    scene.socket->handled(0);
+    CHECK(scene.messages().size() == 1);
+    CHECK(scene.audio_bytes == 1920);
+    CHECK(tap->queued_ms() == 120);
+    scene.socket->handled(0);
+    scene.socket->learn(described());
+    scene.say(event_of(3));
+    CHECK(scene.messages().size() == 1);
+    CHECK(scene.audio_bytes == 1920);
+}
+
+TEST_CASE("audio of another format is converted both ways, and what is dropped is no command") {
+    if (!dsp::can_resample(24'000, 8000)) return;
+    const graph::AudioFormat ours{graph::Encoding::l16, 8000}, theirs{graph::Encoding::l16, 24'000};
+    AgentScene scene(false, 2);
+    const auto tap = scene.attach();
+    auto shared = std::make_shared<graph::AudioConverter>(theirs, ours);
+    scene.socket->learn(described(shared));
+    scene.say(event_of(4800));
+    CHECK(scene.messages().empty());
+    CHECK(tap->queued_ms() == 90);
+    // The control thread goes on where the engine stopped.
+    scene.say(server_text("over"));
+    CHECK(scene.messages() == Messages{"1 0 over"});
+    CHECK(scene.audio_bytes == 4800);
+    CHECK(shared->flush().size() == 160);
+    scene.socket->learn(described(shared, true));
+    scene.socket->handled(0);
+    scene.say(event_of(4800));
+    CHECK(tap->queued_ms() == 190);
+    // More than others of the thread could wait for.
+    scene.say(event_of(48'000));
+    CHECK(scene.messages().size() == 1);
+    scene.socket->handled(0);
+    scene.say(event_of(1));
+    CHECK(scene.messages().size() == 1);
+    CHECK(tap->queued_ms() == 190);
+
+    scene.socket->convert(
+        std::make_shared<graph::AudioConverter>(ours, graph::AudioFormat{graph::Encoding::mulaw, 8000}));
+    scene.driven.run_for(60 * ms);
+    const auto frames = scene.heard();
+    REQUIRE(!frames.empty());
+    CHECK(frames.back().payload.ends_with(" " + base64_of(std::string(160, '\xff'))));
+    const std::string half(512 * 1024, 'x');
+    scene.socket->send(half);
+    scene.driven.run_for(1000 * ms);
+    CHECK(scene.socket->frames_dropped() > 10);
+    CHECK(scene.socket->frames_sent() < 20);
 }

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <memory>
 #include <random>
 #include <string>
 #include <utility>
@@ -321,4 +322,50 @@ TEST_CASE("random bytes end in a violation or in waiting, never elsewhere") {
             ends += note.rfind("violation", 0) == 0 || note.rfind("close", 0) == 0 ? 1 : 0;
         CHECK(ends <= 1);
     }
+}
+
+TEST_CASE("audio by its description is played at once, in its order among the messages") {
+    Reader reader;
+    const auto describe = [](std::uint64_t least, bool binary) {
+        using Kind = AudioEvent::Kind;
+        return std::make_unique<AudioEvent>(
+            std::vector<AudioEvent::Member>{{"/a", Kind::audio, "", 0}, {"/n", Kind::at_least, "", least}},
+            binary);
+    };
+    auto event = describe(1, false);
+    reader.inbound.learn(event);
+    CHECK(event == nullptr);
+    const auto audio = server_text(R"({"n":1,"a":"YWI="})");
+    reader.read(audio);
+    CHECK(reader.notes.taken() == Seen{R"(text {"n":1,"a":"YWI="})"});
+    reader.inbound.handled(0, reader.now_ns);
+    reader.inbound.play(true);
+    reader.read(audio + server_text("one") + audio + audio);
+    CHECK(reader.notes.taken() == Seen{"audio ab", "text one"});
+    // What comes next is another's audio now.
+    event = describe(2, false);
+    reader.inbound.learn(event);
+    CHECK(event != nullptr);
+    reader.inbound.handled(0, reader.now_ns);
+    CHECK(reader.notes.taken() == Seen{R"(text {"n":1,"a":"YWI="})", R"(text {"n":1,"a":"YWI="})"});
+    reader.inbound.handled(0, reader.now_ns);
+    reader.inbound.handled(0, reader.now_ns);
+    const std::string later = R"({"n":2,"a":"Y2Q="})";
+    reader.read(server_text(later) + server_frame(0x82, later));
+    CHECK(reader.notes.taken() == Seen{"audio cd", "binary " + later});
+    event = describe(2, true);
+    reader.inbound.learn(event);
+    reader.inbound.handled(0, reader.now_ns);
+    reader.read(server_frame(0x82, later) + server_frame(0x01, later) + server_frame(0x80, ""));
+    CHECK(reader.notes.taken() == Seen{"audio cd", "text " + later});
+    reader.inbound.handled(0, reader.now_ns);
+    for (const char* payload : {"YWI", "Y", "YW=I", "YWI=YWI=", "YQ==", "Y-I="}) {
+        const std::string wrong = R"({"n":2,"a":")" + std::string(payload) + "\"}";
+        reader.read(server_text(wrong));
+        CHECK(reader.notes.taken() == Seen{"text " + wrong});
+        reader.inbound.handled(0, reader.now_ns);
+    }
+    reader.inbound.unlearn();
+    reader.read(server_text(later));
+    CHECK(reader.notes.taken() == Seen{"text " + later});
 }

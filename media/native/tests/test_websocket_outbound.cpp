@@ -62,6 +62,12 @@ class Writer final : private OutboundListener {
     }
 
     std::uint32_t mask_key() override { return key += 0x9e3779b9; }
+    std::span<const std::uint8_t> coded(std::span<const std::uint8_t> frame) override {
+        if (!codes) return frame;
+        coded_frames.push_back(frame[0]);
+        // The first of them is kept back, as a filter does.
+        return coded_frames.size() == 1 ? std::span<const std::uint8_t>{} : frame.first(1);
+    }
     void spent(util::Node* node) override {
         ++spent_frames;
         delete node;
@@ -72,6 +78,8 @@ class Writer final : private OutboundListener {
     std::vector<std::uint8_t> received;
     std::uint32_t key = 1;
     int spent_frames = 0;
+    bool codes = false;
+    std::vector<std::uint8_t> coded_frames;
 };
 
 using Texts = std::vector<std::string>;
@@ -101,6 +109,25 @@ TEST_CASE("binary audio is the frame") {
     Writer writer(10, true);
     writer.audio();
     CHECK(writer.take() == Texts{"2 \x01\x02"});
+}
+
+TEST_CASE("audio is coded as it is written, so that what is dropped leaves nothing behind") {
+    Writer writer(2);
+    writer.codes = true;
+    writer.audio();
+    CHECK(writer.take().empty());
+    writer.audio();
+    CHECK(writer.take() == Texts{"a1:1:40:AQ=="});
+    writer.fill();
+    for (int n = 0; n < 4; ++n)
+        writer.audio();
+    CHECK(writer.coded_frames.size() == 2);
+    CHECK(writer.take() == Texts{filling, "a2:2:100:AQ==", "a3:3:120:AQ=="});
+    CHECK(writer.coded_frames.size() == 4);
+    writer.outbound.listen(Listening::silence);
+    writer.audio();
+    CHECK(writer.coded_frames.back() == 0xd5);
+    CHECK(writer.figures.frames_dropped.get() == 2);
 }
 
 TEST_CASE("audio that is not wanted is left out or silent, and its time goes on") {

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from media.streams.audio_event import Envelope
+from media.streams.conversion import AudioConverter
 from media.streams.model import (
     AgentCommand,
     AgentDtmf,
@@ -65,12 +67,21 @@ class Dialect(ABC):
         """Write the frame that describes the call and its audio format; `unix_ms` is the current time."""
 
     @property
-    def envelope(self) -> tuple[bytes, bytes] | None:
+    def envelope(self) -> Envelope | None:
         """
-        Text before and after the base64 of the agent's audio, in frames that differ in nothing else.
+        Text around the base64 of the agent's audio, in frames that differ in nothing else, or a description.
 
-        None while that is not known, or the audio must be converted; both empty where audio is binary.
+        None while that is not known. The same object until it changes.
         """
+        return None
+
+    def played(self, size_bytes: int) -> None:
+        """Note how much audio was played by the envelope since the last message."""
+        return None
+
+    @property
+    def audio_converter(self) -> AudioConverter | None:
+        """Converter of audio to the agent, for whoever writes it by `audio_template`; None if unchanged."""
         return None
 
     def leave_places(self) -> None:

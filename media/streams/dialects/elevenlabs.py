@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from media._engine import to_base64
+from media.streams.audio_event import AudioEvent
 from media.streams.commands import read_audio, read_object
 from media.streams.conversion import RATES_HZ, AudioConverter
 from media.streams.dialects.base import AUDIO
@@ -53,12 +54,13 @@ class ElevenLabsDialect(ModelDialect):
     formats: ClassVar[tuple[tuple[Encoding, int], ...]] = (("l16", _RATE_HZ),)
     begins_with_call: ClassVar[bool] = True
 
-    __slots__ = ("_cut_to", "_from_vendor", "_sample_bytes", "_to_vendor")
+    __slots__ = ("_audio_event", "_cut_to", "_from_vendor", "_to_vendor")
 
     def __init__(self, setup: StreamSetup) -> None:
         super().__init__(setup)
         self._to_vendor: AudioConverter | None = None
         self._from_vendor: AudioConverter | None = None
+        self._audio_event: AudioEvent | None = None
         self._cut_to = -1
         """Identifier of the last event whose audio was interrupted."""
 
@@ -83,18 +85,22 @@ class ElevenLabsDialect(ModelDialect):
         return _frame("conversation_initiation_client_data", **fields)
 
     @property
-    def converts_audio(self) -> bool:
-        """True if the vendor has chosen another format than that of the stream, or has not chosen yet."""
-        return self._to_vendor is None or not self._to_vendor.unchanged
+    def envelope(self) -> AudioEvent | None:
+        """Messages with audio that was not interrupted, once the vendor has said its format."""
+        return self._audio_event
+
+    @property
+    def audio_converter(self) -> AudioConverter | None:
+        """Converter to the vendor's format, once it has said that."""
+        return self._to_vendor
 
     def audio_template(self, track: Track) -> tuple[bytes, int]:
         """Return a frame of audio with its place."""
         return b'{"user_audio_chunk":"%s"}' % AUDIO.encode(), 0
 
     def media(self, audio: bytes, timestamp_ms: int, track: Track = "inbound") -> bytes:
-        """Write a frame of audio in the vendor's format; empty while the resampler has none."""
-        assert self._to_vendor is not None, "audio is sent after the metadata"
-        return to_base64(b'{"user_audio_chunk":"', self._to_vendor.convert(audio), b'"}')
+        """Write a frame of audio that is in the vendor's format."""
+        return to_base64(b'{"user_audio_chunk":"', audio, b'"}')
 
     def _restored(self) -> tuple[bytes, ...]:
         turns = self._session.turns
@@ -130,7 +136,17 @@ class ElevenLabsDialect(ModelDialect):
             return failed("audio_format", "the agent's audio format is neither PCM nor mu-law")
         self._to_vendor = AudioConverter(ours, heard)
         self._from_vendor = AudioConverter(spoken, ours)
+        self._expect_audio()
         return self._ready()
+
+    def _expect_audio(self) -> None:
+        self._audio_event = AudioEvent(
+            "/audio_event/audio_base_64",
+            {"/type": "audio"},
+            {"/audio_event/event_id": self._cut_to + 1},
+            converter=self._from_vendor,
+            whole=True,
+        )
 
     def _audio(self, message: Mapping[str, Any]) -> bytes | AgentCommand:
         event = read_part(message, "audio_event")
@@ -145,6 +161,8 @@ class ElevenLabsDialect(ModelDialect):
 
     def _interruption(self, message: Mapping[str, Any]) -> AgentCommand:
         self._cut_to = max(self._cut_to, _event_id(read_part(message, "interruption_event")))
+        if self._from_vendor is not None:
+            self._expect_audio()
         return AgentInterrupted()
 
     def _ping(self, message: Mapping[str, Any]) -> AgentCommand:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 from media._engine import to_base64
+from media.streams.audio_event import AudioEvent
 from media.streams.commands import read_audio, read_object
 from media.streams.conversion import RATES_HZ, AudioConverter
 from media.streams.dialects.base import AUDIO
@@ -42,6 +43,11 @@ _DEFAULT_RATE_HZ: Final = 24_000
 _MIME: Final = re.compile(r"audio/(?:pcm|l16)(?:;\s*rate=([0-9]{4,6}))?", re.IGNORECASE)
 _AUDIO_BEGIN: Final = b'{"realtimeInput":{"audio":{"mimeType":"audio/pcm;rate=16000","data":"'
 _AUDIO_END: Final = b'"}}}'
+# A message of one part, of audio, and nothing that says more about the turn.
+_PARTS: Final = "/serverContent/modelTurn/parts"
+_DATA: Final = f"{_PARTS}/0/inlineData"
+_ALONE: Final = ("", "/serverContent", _PARTS)
+_MAX_MIME_CHARS: Final = 64
 _MAX_PARTS: Final = 64
 _MAX_TEXT_CHARS: Final = 4000
 _MAX_TOKEN_CHARS: Final = 4096
@@ -53,11 +59,14 @@ class GeminiDialect(ModelDialect):
     name: ClassVar[str] = "gemini"
     formats: ClassVar[tuple[tuple[Encoding, int], ...]] = (("l16", _RATE_HZ),)
 
-    __slots__ = ("_converters", "_heard", "_is_leaving", "_resumption", "_spoken")
+    __slots__ = ("_audio_event", "_converters", "_heard", "_is_leaving", "_mime", "_resumption", "_spoken")
 
     def __init__(self, setup: StreamSetup) -> None:
         super().__init__(setup)
         self._converters: dict[int, AudioConverter] = {}
+        self._audio_event: AudioEvent | None = None
+        self._mime = ""
+        """Type of the audio in these messages."""
         self._heard = ""
         self._spoken = ""
         self._is_leaving = False
@@ -109,6 +118,11 @@ class GeminiDialect(ModelDialect):
     def media(self, audio: bytes, timestamp_ms: int, track: Track = "inbound") -> bytes:
         """Write a frame of audio."""
         return to_base64(_AUDIO_BEGIN, audio, _AUDIO_END)
+
+    @property
+    def envelope(self) -> AudioEvent | None:
+        """Messages with more audio; the first of an answer ends what the user was saying, and is parsed."""
+        return None if self._heard else self._audio_event
 
     def _greet(self, greeting: str) -> tuple[bytes, ...]:
         words = f"(The caller is on the line now. Say exactly this, and nothing else: {greeting})"
@@ -173,14 +187,25 @@ class GeminiDialect(ModelDialect):
         return AgentBatch(tuple(parts))
 
     def _audio(self, data: Mapping[str, Any]) -> bytes:
-        mime = _MIME.fullmatch(str(data.get("mimeType", ""))[:64])
+        said = str(data.get("mimeType", ""))[:_MAX_MIME_CHARS]
+        mime = _MIME.fullmatch(said)
         rate_hz = int(mime[1] or _DEFAULT_RATE_HZ) if mime is not None else 0
         if rate_hz not in RATES_HZ:
             raise CommandError("inlineData.mimeType must be audio/pcm with a rate")
         converter = self._converters.get(rate_hz)
         if converter is None:
             converter = self._converters[rate_hz] = AudioConverter(("l16", rate_hz), ("l16", _RATE_HZ))
-        return converter.convert(read_audio(data.get("data"), "inlineData.data", "serverContent", 2))
+        audio = read_audio(data.get("data"), "inlineData.data", "serverContent", 2)
+        if said != self._mime:
+            self._mime = said
+            self._audio_event = AudioEvent(
+                f"{_DATA}/data",
+                {f"{_DATA}/mimeType": said},
+                alone=_ALONE,
+                in_binary=True,
+                converter=converter,
+            )
+        return converter.convert(audio)
 
     def _transcript(self, role: str) -> AgentCommand:
         if role == "user":
@@ -226,7 +251,9 @@ def _joined(text: str, transcription: Mapping[str, Any]) -> str:
 
 def _has_audio(part: object) -> bool:
     data = part.get("inlineData") if isinstance(part, dict) else None
-    return isinstance(data, dict) and clean_text(data.get("mimeType"), 64).lower().startswith("audio/")
+    return isinstance(data, dict) and clean_text(data.get("mimeType"), _MAX_MIME_CHARS).lower().startswith(
+        "audio/"
+    )
 
 
 def _frame(**fields: Any) -> bytes:

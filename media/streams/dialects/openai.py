@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from media._engine import to_base64
+from media.streams.audio_event import AudioEvent
 from media.streams.commands import read_audio, read_object
 from media.streams.dialects.base import AUDIO
 from media.streams.dialects.json_audio import compact
@@ -46,6 +47,7 @@ _MAX_ITEMS: Final = 64
 _MAX_PENDING_CALLS: Final = 64
 _MAX_FAILURES: Final = 2
 
+_AUDIO_DELTA: Final = "response.output_audio.delta"
 _AUDIO_BEGIN: Final = b'{"type":"input_audio_buffer.append","audio":"'
 _AUDIO_END: Final = b'"}'
 
@@ -71,11 +73,21 @@ class OpenAIDialect(ModelDialect):
     name: ClassVar[str] = "openai"
     formats: ClassVar[tuple[tuple[Encoding, int], ...]] = (("mulaw", 8000),)
 
-    __slots__ = ("_calls", "_cut", "_failures", "_is_answering", "_items", "_wants_response")
+    __slots__ = (
+        "_audio_event",
+        "_calls",
+        "_cut",
+        "_failures",
+        "_is_answering",
+        "_items",
+        "_wants_response",
+    )
 
     def __init__(self, setup: StreamSetup) -> None:
         super().__init__(setup)
         self._items: list[_Item] = []
+        self._audio_event: AudioEvent | None = None
+        """Messages of audio of the last item."""
         self._cut: list[str] = []
         self._calls: set[str] = set()
         self._is_answering = False
@@ -124,6 +136,15 @@ class OpenAIDialect(ModelDialect):
     def media(self, audio: bytes, timestamp_ms: int, track: Track = "inbound") -> bytes:
         """Write a frame of audio."""
         return to_base64(_AUDIO_BEGIN, audio, _AUDIO_END)
+
+    @property
+    def envelope(self) -> AudioEvent | None:
+        """Messages with more audio of the item whose audio came last."""
+        return self._audio_event
+
+    def played(self, size_bytes: int) -> None:
+        """Count audio of that item."""
+        self._items[-1].size_bytes += size_bytes
 
     def _greet(self, greeting: str) -> tuple[bytes, ...]:
         words = f"Greet the caller now. Say exactly this, and nothing else: {greeting}"
@@ -181,6 +202,7 @@ class OpenAIDialect(ModelDialect):
             self._cut.append(self._items[-1].item_id)
         del self._cut[:-_MAX_ITEMS]
         self._items.clear()
+        self._audio_event = None
         return tuple(frames)
 
     def decode(self, data: bytes) -> bytes | AgentCommand:
@@ -195,13 +217,15 @@ class OpenAIDialect(ModelDialect):
         index = message.get("content_index", 0)
         if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < 1000:
             raise CommandError("content_index must be a whole number from 0")
-        audio = read_audio(message.get("delta"), "delta", "response.output_audio.delta", 1)
+        audio = read_audio(message.get("delta"), "delta", _AUDIO_DELTA, 1)
         if item_id in self._cut:
             return AgentBatch()
         last = self._items[-1] if self._items else None
         if last is None or (last.item_id, last.content_index) != (item_id, index):
             last = _Item(item_id, index)
             self._items.append(last)
+            same: dict[str, str | int] = {"/type": _AUDIO_DELTA, "/item_id": item_id, "/content_index": index}
+            self._audio_event = AudioEvent("/delta", same)
             del self._items[:-_MAX_ITEMS]
         last.size_bytes += len(audio)
         return audio
@@ -285,7 +309,7 @@ def _message(role: str, kind: str, text: str) -> bytes:
 
 _HANDLERS: Final[Mapping[str, Handler]] = {
     "session.updated": OpenAIDialect._updated,
-    "response.output_audio.delta": OpenAIDialect._audio,
+    _AUDIO_DELTA: OpenAIDialect._audio,
     "input_audio_buffer.speech_started": OpenAIDialect._speech,
     "response.created": OpenAIDialect._begun,
     "response.output_item.done": OpenAIDialect._item_done,

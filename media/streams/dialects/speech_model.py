@@ -85,11 +85,6 @@ class ModelDialect(Dialect):
         """The vendor's token for continuing this session; None without one."""
         return None
 
-    @property
-    def converts_audio(self) -> bool:
-        """True if audio to the vendor must be converted, by `media`."""
-        return False
-
     def start(self, unix_ms: int = 0) -> bytes | None:
         """Write the request for the greeting: the call is answered."""
         self._is_started = True

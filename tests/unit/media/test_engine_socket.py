@@ -15,7 +15,7 @@ from media.aio.agent_socket import SocketListener
 from media.aio.engine_socket import EngineSocket
 from media.aio.stream import RtpStream
 from media.aio.tap import AgentTap
-from media.streams import DIALECTS, StreamSetup
+from media.streams import DIALECTS, AudioEvent, StreamSetup
 
 SETUP = StreamSetup(url="ws://x/", stream_sid="s", call_sid="c", account_sid="a", from_="+1", to="+2")
 
@@ -46,7 +46,7 @@ class Face:
     def __init__(self) -> None:
         self.native, self.listener = Notes(), Notes()
         self.opened: dict[str, Any] = {}
-        self.tell: Callable[[int, int, bytes], None]
+        self.tell: Callable[[int, int, bytes, int], None]
         self.engine = self
         self.socket = EngineSocket(
             cast(SocketListener, self.listener),
@@ -99,6 +99,26 @@ async def test_an_envelope_is_passed_on_when_it_changes_and_before_the_engine_go
     assert face.native.calls == [go_on, learned, go_on, go_on, ("unlearn",), go_on]
 
 
+async def test_a_description_of_audio_is_passed_on_until_it_changes(face: Face) -> None:
+    converter = _engine.AudioConverter(("l16", 24_000), ("l16", 8000))
+    event = AudioEvent(
+        "/b/0/c", {"/a": 'x"'}, {"/n": 7}, alone=("",), in_binary=True, converter=converter, whole=True
+    )
+    face.socket.handled(event)
+    face.socket.handled(event)
+    face.socket.handled(None)
+    members = [("/b/0/c", 1, "", 0), ("/a", 2, '"x\\""', 0), ("/n", 3, "", 7), ("", 4, "", 0)]
+    learned = ("learn_event", members, True, converter, True)
+    go_on = ("handled", 0)
+    assert face.native.calls == [learned, go_on, go_on, ("unlearn",), go_on]
+
+
+async def test_audio_that_was_played_is_told_before_the_message_behind_it(face: Face) -> None:
+    face.tell(1, 0, b"text", 160)
+    face.tell(3, 0, b"", 320)
+    assert face.listener.calls == [("on_played", 160), ("on_text", b"text"), ("on_played", 320), ("on_pong",)]
+
+
 async def test_work_is_counted_once(face: Face) -> None:
     face.socket.pace.spent(0.25)
     face.socket.pace.spent(0.25)
@@ -111,7 +131,7 @@ async def test_templates_are_those_of_the_dialect(face: Face) -> None:
     dialect = DIALECTS["exotel"](SETUP)
     face.socket.begin(dialect)
     said, heard = dialect.audio_template("inbound")[0], dialect.audio_template("outbound")[0]
-    assert face.native.calls == [("set_templates", said, heard, 0)]
+    assert face.native.calls == [("set_templates", said, heard, 0), ("convert", None)]
 
 
 async def test_what_the_agent_hears(face: Face) -> None:
@@ -132,7 +152,7 @@ async def test_messages_reach_the_stream_by_their_kind(face: Face) -> None:
         (7, 0, b""),
         (8, 0, b""),
     ]:
-        face.tell(kind, code, data)
+        face.tell(kind, code, data, 0)
     assert face.listener.calls == [
         ("on_text", b"text"),
         ("on_binary", b"binary"),

@@ -5,7 +5,9 @@
 #endif
 
 #include <algorithm>
-#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
 
 namespace trunkline::dsp {
 
@@ -40,23 +42,6 @@ std::size_t convert(SpeexResamplerState* state, std::span<const std::int16_t> in
     return written;
 }
 
-std::vector<std::int16_t> filtered(std::span<const std::int16_t> in, std::uint32_t from_hz,
-                                   std::uint32_t to_hz) {
-    int error = RESAMPLER_ERR_SUCCESS;
-    const std::unique_ptr<SpeexResamplerState, Free> state(
-        speex_resampler_init(1, from_hz, to_hz, quality, &error));
-    if (!state) return {};
-    // The delay of the filter is left out at the beginning and asked for at the end.
-    speex_resampler_skip_zeros(state.get());
-    const std::uint64_t size = (std::uint64_t{in.size()} * to_hz + from_hz - 1) / from_hz;
-    std::vector<std::int16_t> out(size);
-    const std::size_t written = convert(state.get(), in, out);
-    const std::vector<std::int16_t> tail(
-        static_cast<std::size_t>(speex_resampler_get_input_latency(state.get())) + 1);
-    convert(state.get(), tail, std::span(out).subspan(written));
-    return out;
-}
-
 #endif
 
 }  // namespace
@@ -70,15 +55,58 @@ bool can_resample(std::uint32_t from_hz, std::uint32_t to_hz) {
 #endif
 }
 
+#if TRUNKLINE_HAVE_SPEEXDSP
+
+struct Resampler::Filter {
+    std::unique_ptr<SpeexResamplerState, Free> state;
+};
+
+Resampler::Resampler(std::uint32_t from_hz, std::uint32_t to_hz) : from_hz_(from_hz), to_hz_(to_hz) {
+    if (!can_resample(from_hz, to_hz)) throw std::invalid_argument("these rates cannot be converted");
+    if (from_hz == to_hz) return;
+    int error = RESAMPLER_ERR_SUCCESS;
+    SpeexResamplerState* state = speex_resampler_init(1, from_hz, to_hz, quality, &error);
+    if (state == nullptr) throw std::bad_alloc();
+    filter_ = std::make_unique<Filter>();
+    filter_->state.reset(state);
+}
+
+std::vector<std::int16_t> Resampler::convert(std::span<const std::int16_t> in) {
+    if (filter_ == nullptr) return {in.begin(), in.end()};
+    SpeexResamplerState* state = filter_->state.get();
+    speex_resampler_reset_mem(state);
+    // The delay of the filter is left out at the beginning and asked for at the end.
+    speex_resampler_skip_zeros(state);
+    const std::uint64_t size = (std::uint64_t{in.size()} * to_hz_ + from_hz_ - 1) / from_hz_;
+    std::vector<std::int16_t> out(size);
+    const std::size_t written = dsp::convert(state, in, out);
+    const std::vector<std::int16_t> tail(static_cast<std::size_t>(speex_resampler_get_input_latency(state)) +
+                                         1);
+    dsp::convert(state, tail, std::span(out).subspan(written));
+    return out;
+}
+
+#else
+
+struct Resampler::Filter {};
+
+Resampler::Resampler(std::uint32_t from_hz, std::uint32_t to_hz) : from_hz_(from_hz), to_hz_(to_hz) {
+    if (!can_resample(from_hz, to_hz)) throw std::invalid_argument("these rates cannot be converted");
+}
+
+std::vector<std::int16_t> Resampler::convert(std::span<const std::int16_t> in) {
+    return {in.begin(), in.end()};
+}
+
+#endif
+
+Resampler::Resampler(Resampler&&) noexcept = default;
+Resampler& Resampler::operator=(Resampler&&) noexcept = default;
+Resampler::~Resampler() = default;
+
 std::vector<std::int16_t> resample(std::span<const std::int16_t> in, std::uint32_t from_hz,
                                    std::uint32_t to_hz) {
-    if (!can_resample(from_hz, to_hz)) return {};
-    if (from_hz == to_hz) return {in.begin(), in.end()};
-#if TRUNKLINE_HAVE_SPEEXDSP
-    return filtered(in, from_hz, to_hz);
-#else
-    return {};
-#endif
+    return can_resample(from_hz, to_hz) ? Resampler(from_hz, to_hz).convert(in) : std::vector<std::int16_t>{};
 }
 
 }  // namespace trunkline::dsp

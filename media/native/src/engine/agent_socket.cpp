@@ -13,6 +13,7 @@
 
 #include "trunkline/engine/shard.hpp"
 #include "trunkline/engine/tap.hpp"
+#include "trunkline/text/base64.hpp"
 
 namespace trunkline::engine {
 
@@ -21,6 +22,11 @@ namespace {
 /// Most that one read takes, which bounds what is handled at a time.
 constexpr std::size_t read_bytes = 16 * 1024;
 constexpr std::uint32_t pause_tick_ms = 5;
+
+/// Longer events are converted elsewhere: others of this thread would miss their time.
+constexpr std::size_t max_converted_bytes = 32 * 1024;
+/// Bytes of conversion that are as much work as one that is read.
+constexpr std::size_t conversion_cost = 4;
 
 /// Keys of one thread, fetched many at a time.
 class MaskKeys {
@@ -261,8 +267,37 @@ void AgentSocket::shut() {
     shard_.forget(*this);
 }
 
+void AgentSocket::learn(LearnedEvent& learned) {
+    inbound_.learn(learned.event);
+    learned_.converter.swap(learned.converter);
+    std::swap(learned_.whole, learned.whole);
+}
+
 bool AgentSocket::audio(std::span<const std::uint8_t> bytes, bool base64) {
-    return tap_ != nullptr && tap_->write(bytes, base64, now_ns_);
+    if (tap_ == nullptr) return false;
+    const bool converted = base64 && inbound_.knows_event() && learned_.converter != nullptr;
+    if (converted ? !play_converted(bytes) : !tap_->write(bytes, base64, now_ns_)) return false;
+    audio_bytes_ += base64 ? text::base64_bytes(bytes) : bytes.size();
+    return true;
+}
+
+bool AgentSocket::play_converted(std::span<const std::uint8_t> bytes) {
+    graph::AudioConverter& converter = *learned_.converter;
+    if (bytes.size() > max_converted_bytes) return false;
+    std::vector<std::uint8_t> decoded(bytes.size() / 4 * 3);
+    const auto size =
+        text::from_base64({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, decoded.data());
+    if (!size || *size % converter.sample_bytes() != 0) return false;
+    decoded.resize(*size);
+    inbound_.count_work(conversion_cost * *size, now_ns_);
+    const auto played = learned_.whole ? converter.whole(decoded) : converter.convert(decoded);
+    return played.empty() || tap_->write(played, false, now_ns_);
+}
+
+std::span<const std::uint8_t> AgentSocket::coded(std::span<const std::uint8_t> frame) {
+    if (to_agent_ == nullptr) return frame;
+    coded_ = to_agent_->convert(frame);
+    return coded_;
 }
 
 void AgentSocket::message(websocket::MessageKind kind, std::uint16_t code,
@@ -272,6 +307,7 @@ void AgentSocket::message(websocket::MessageKind kind, std::uint16_t code,
     message->kind = kind;
     message->code = code;
     message->bytes.assign(bytes.begin(), bytes.end());
+    message->audio_bytes = std::exchange(audio_bytes_, 0);
     shard_.event_queue().post(message);
 }
 

@@ -43,6 +43,18 @@ void AgentSocketHandle::learn(std::string before, std::string after) {
           false);
 }
 
+void AgentSocketHandle::learn(LearnedEvent learned) {
+    order(
+        [learned = std::move(learned)](AgentSocket& socket, std::int64_t) mutable { socket.learn(learned); },
+        false);
+}
+
+void AgentSocketHandle::convert(std::shared_ptr<graph::AudioConverter> converter) {
+    order([converter = std::move(converter)](AgentSocket& socket,
+                                             std::int64_t) mutable { socket.convert(converter); },
+          false);
+}
+
 void AgentSocketHandle::unlearn() {
     order([](AgentSocket& socket, std::int64_t) { socket.unlearn(); }, false);
 }

@@ -42,7 +42,12 @@ void Inbound::resume(std::int64_t now_ns) {
 void Inbound::learn(std::string& before, std::string& after) {
     before_.swap(before);
     after_.swap(after);
-    learned_ = true;
+    learned_ = Learned::surroundings;
+}
+
+void Inbound::learn(std::unique_ptr<AudioEvent>& event) {
+    event_.swap(event);
+    learned_ = Learned::event;
 }
 
 void Inbound::close(std::int64_t now_ns) {
@@ -112,6 +117,7 @@ Inbound::Front Inbound::front(std::span<const std::uint8_t> bytes) const {
     front.final = header->final;
     front.opcode = static_cast<Opcode>(header->opcode);
     front.payload = bytes.subspan(header->header_bytes, payload_bytes);
+    front.audio = audio_in(front);
     return front;
 }
 
@@ -136,15 +142,23 @@ bool Inbound::too_long(const FrameHeader& header) const {
 
 bool Inbound::may_take(const Front& front) const {
     if (closing_ || unhandled_ == 0 || static_cast<std::uint8_t>(front.opcode) >= 8) return true;
-    if (is_audio(front)) return false;
+    if (front.audio) return false;
     return unhandled_ < max_unhandled && unhandled_bytes_ + front.payload.size() <= max_unhandled_bytes;
 }
 
-/// True for a frame that can be played without being understood.
-bool Inbound::is_audio(const Front& front) const {
-    if (!plays_ || !learned_ || !front.final || front.payload.empty()) return false;
-    if (front.opcode == Opcode::binary) return before_.empty();
-    return front.opcode == Opcode::text && !before_.empty() && matches(front.payload);
+/// The audio of a frame that can be played without being understood.
+std::optional<Inbound::Audio> Inbound::audio_in(const Front& front) const {
+    const bool text = front.opcode == Opcode::text;
+    const bool data = text || front.opcode == Opcode::binary;
+    if (closing_ || !plays_ || !data || !front.final || front.payload.empty()) return std::nullopt;
+    if (learned_ == Learned::surroundings && !text && before_.empty()) return Audio{front.payload, false};
+    if (learned_ == Learned::surroundings && text && !before_.empty() && matches(front.payload)) {
+        const std::size_t size = front.payload.size() - before_.size() - after_.size();
+        return Audio{front.payload.subspan(before_.size(), size), true};
+    }
+    if (learned_ != Learned::event || (!text && !event_->binary())) return std::nullopt;
+    const auto found = event_->find(front.payload);
+    return found ? std::optional(Audio{*found, true}) : std::nullopt;
 }
 
 bool Inbound::matches(std::span<const std::uint8_t> text) const {
@@ -175,10 +189,7 @@ void Inbound::take_data(const Front& front) {
     if (whole) {
         if (closing_) return;
         const bool text = front.opcode == Opcode::text;
-        if (is_audio(front)) {
-            const std::size_t size = front.payload.size() - before_.size() - after_.size();
-            if (listener_.audio(front.payload.subspan(before_.size(), size), text)) return;
-        }
+        if (front.audio && listener_.audio(front.audio->bytes, front.audio->base64)) return;
         pass_on(text ? MessageKind::text : MessageKind::binary, front.payload);
         return;
     }

@@ -169,6 +169,8 @@ void Outbound::write_audio(Track track, std::uint64_t time_ms, std::span<const s
         std::ranges::fill(silent, format_.silence);
         frame = silent;
     }
+    frame = listener_.coded(frame);
+    if (frame.empty()) return;
     if (format_.binary) {
         write(Opcode::binary, frame);
         return;

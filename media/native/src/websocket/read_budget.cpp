@@ -20,6 +20,10 @@ void ReadBudget::read(std::size_t size_bytes, std::int64_t now_ns) {
     take(static_cast<std::int64_t>(size_bytes) + frame_bytes, now_ns);
 }
 
+void ReadBudget::work(std::size_t size_bytes, std::int64_t now_ns) {
+    take(static_cast<std::int64_t>(size_bytes), now_ns);
+}
+
 void ReadBudget::records(std::size_t count, std::int64_t now_ns) {
     take(static_cast<std::int64_t>(count) * record_bytes, now_ns);
 }

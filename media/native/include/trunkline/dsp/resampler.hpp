@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -17,5 +18,27 @@ bool can_resample(std::uint32_t from_hz, std::uint32_t to_hz);
 /// about a microsecond for a millisecond of sound. Nothing where `can_resample` says no.
 std::vector<std::int16_t> resample(std::span<const std::int16_t> in, std::uint32_t from_hz,
                                    std::uint32_t to_hz);
+
+/// The same conversion for many sounds, one after another, which shares the filter between them.
+class Resampler {
+  public:
+    /// Throws `std::invalid_argument` where `can_resample` says no.
+    Resampler(std::uint32_t from_hz, std::uint32_t to_hz);
+    Resampler(Resampler&&) noexcept;
+    Resampler& operator=(Resampler&&) noexcept;
+    ~Resampler();
+
+    /// Bring a whole sound to the other rate, as `resample` does.
+    std::vector<std::int16_t> convert(std::span<const std::int16_t> in);
+
+    std::uint32_t from_hz() const { return from_hz_; }
+    std::uint32_t to_hz() const { return to_hz_; }
+
+  private:
+    struct Filter;
+    std::uint32_t from_hz_;
+    std::uint32_t to_hz_;
+    std::unique_ptr<Filter> filter_;  ///< Null for equal rates.
+};
 
 }  // namespace trunkline::dsp

@@ -11,6 +11,7 @@
 #include "trunkline/engine/event_queue.hpp"
 #include "trunkline/engine/readable.hpp"
 #include "trunkline/engine/timer_wheel.hpp"
+#include "trunkline/graph/audio_converter.hpp"
 #include "trunkline/tls/client.hpp"
 #include "trunkline/util/node.hpp"
 #include "trunkline/websocket/inbound.hpp"
@@ -27,6 +28,17 @@ struct AgentMessage final : util::Node {
     websocket::MessageKind kind{};
     std::uint16_t code = 0;
     std::vector<std::uint8_t> bytes;
+    std::uint64_t audio_bytes = 0;  ///< Audio that was played between the message before and this one.
+};
+
+/// How audio of an agent is told and converted.
+///
+/// The control thread uses the same converter while it handles a message, and this thread while it waits for
+/// none: so what is converted on either side is continuous.
+struct LearnedEvent {
+    std::unique_ptr<websocket::AudioEvent> event;
+    std::shared_ptr<graph::AudioConverter> converter;  ///< Null for audio as the tap has it.
+    bool whole = false;                                ///< Nothing of an event waits for the next.
 };
 
 /// Settings of a socket to an agent.
@@ -70,7 +82,11 @@ class AgentSocket final : public util::Node,
     /// Release everything, so that the control thread can destroy the socket.
     void shut();
     void handled(std::int64_t spent_ns, std::int64_t now_ns);
+    /// What was learned before is given back in exchange.
     void learn(std::string& before, std::string& after) { inbound_.learn(before, after); }
+    void learn(LearnedEvent& learned);
+    /// Convert audio to the agent from now on; with null, no more. The old one is given back in exchange.
+    void convert(std::shared_ptr<graph::AudioConverter>& converter) { to_agent_.swap(converter); }
     void unlearn() { inbound_.unlearn(); }
 
     // Work.
@@ -96,6 +112,8 @@ class AgentSocket final : public util::Node,
                  std::span<const std::uint8_t> bytes) override;
     void ping(std::span<const std::uint8_t> payload) override { outbound_.pong(payload); }
     std::uint32_t mask_key() override;
+    std::span<const std::uint8_t> coded(std::span<const std::uint8_t> frame) override;
+    bool play_converted(std::span<const std::uint8_t> bytes);
     void spent(util::Node* node) override;
 
     void tick(std::int64_t now_ns);
@@ -120,6 +138,10 @@ class AgentSocket final : public util::Node,
     websocket::Outbound outbound_;
     websocket::Inbound inbound_;
     PauseTicker pause_{*this};
+    LearnedEvent learned_;
+    std::shared_ptr<graph::AudioConverter> to_agent_;  ///< Null for audio as the tap has it.
+    std::vector<std::uint8_t> coded_;
+    std::uint64_t audio_bytes_ = 0;  ///< Played since the last message.
     Tap* tap_ = nullptr;
     std::int64_t now_ns_ = 0;  ///< Time of what is being read.
     bool stalled_ = false;

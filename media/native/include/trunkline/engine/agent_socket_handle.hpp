@@ -36,7 +36,11 @@ class AgentSocketHandle {
 
     /// See `websocket::Inbound::learn`; `unlearn` undoes it.
     void learn(std::string before, std::string after);
+    void learn(LearnedEvent learned);
     void unlearn();
+
+    /// See `AgentSocket::convert`. Whoever shares the converter must not use it any more.
+    void convert(std::shared_ptr<graph::AudioConverter> converter);
 
     void listen(websocket::Listening listening);
 

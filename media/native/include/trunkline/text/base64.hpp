@@ -12,6 +12,13 @@ constexpr std::size_t base64_size(std::size_t size) {
     return (size + 2) / 3 * 4;
 }
 
+/// Bytes that strict text holds.
+constexpr std::size_t base64_bytes(std::span<const std::uint8_t> text) {
+    const std::size_t size = text.size() / 4 * 3;
+    if (size == 0 || text.back() != '=') return size;
+    return size - (text[text.size() - 2] == '=' ? 2 : 1);
+}
+
 /// Encode `bytes` to `base64_size(bytes.size())` characters at `out`.
 void to_base64(std::span<const std::uint8_t> bytes, char* out);
 

@@ -2,10 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "trunkline/websocket/audio_event.hpp"
 #include "trunkline/websocket/frame.hpp"
 #include "trunkline/websocket/read_budget.hpp"
 
@@ -40,7 +43,7 @@ class InboundListener {
 
 /// Reading end of a WebSocket client: frames, messages, and audio among them. No I/O and no clock.
 ///
-/// Audio that looks like an earlier frame of audio goes to the listener at once. Any other message must be
+/// Audio that can be told without understanding the message goes to the listener at once. Any other must be
 /// `handled` by whoever gets it; audio behind it waits for that, and so does more than a few messages. Thus
 /// a mark is set behind the audio before it, and in front of the audio after it.
 class Inbound {
@@ -76,7 +79,17 @@ class Inbound {
     /// Take text frames of this beginning and end, with base64 between them, for audio; binary ones if both
     /// are empty. The old ones are given back in exchange.
     void learn(std::string& before, std::string& after);
-    void unlearn() { learned_ = false; }
+
+    /// Take messages of this description for audio; the old one is given back in exchange.
+    void learn(std::unique_ptr<AudioEvent>& event);
+
+    void unlearn() { learned_ = Learned::nothing; }
+
+    /// True while audio is told by the description of its messages.
+    bool knows_event() const { return learned_ == Learned::event; }
+
+    /// Count work that a piece of audio makes, as so many bytes more.
+    void count_work(std::size_t size_bytes, std::int64_t now_ns) { budget_.work(size_bytes, now_ns); }
 
     /// Begin or stop to play audio at once.
     void play(bool active) { plays_ = active; }
@@ -88,6 +101,14 @@ class Inbound {
     void close(std::int64_t now_ns);
 
   private:
+    /// How audio can be told.
+    enum class Learned : std::uint8_t { nothing, surroundings, event };
+
+    struct Audio {
+        std::span<const std::uint8_t> bytes;
+        bool base64 = false;
+    };
+
     /// The frame at the front of what was read.
     struct Front {
         enum class State : std::uint8_t { incomplete, complete, invalid } state = State::incomplete;
@@ -97,6 +118,7 @@ class Inbound {
         Opcode opcode = Opcode::continuation;
         std::span<const std::uint8_t> payload;
         std::size_t size_bytes = 0;
+        std::optional<Audio> audio;  ///< That can be played without understanding the frame.
     };
 
     static Front invalid(std::uint16_t code, const char* reason);
@@ -106,7 +128,7 @@ class Inbound {
     std::size_t work(std::span<const std::uint8_t> bytes, std::int64_t now_ns);
     void work_on(std::int64_t now_ns);
     bool may_take(const Front& front) const;
-    bool is_audio(const Front& front) const;
+    std::optional<Audio> audio_in(const Front& front) const;
     bool matches(std::span<const std::uint8_t> text) const;
     void take(const Front& front);
     void take_data(const Front& front);
@@ -124,7 +146,8 @@ class Inbound {
     Opcode fragments_kind_ = Opcode::continuation;  ///< That of the message in fragments, if there is one.
     std::string before_;
     std::string after_;
-    bool learned_ = false;
+    std::unique_ptr<AudioEvent> event_;
+    Learned learned_ = Learned::nothing;
     bool plays_ = false;
     bool expects_pong_ = false;
     bool held_ = false;     ///< The next frame waits until a message is handled.

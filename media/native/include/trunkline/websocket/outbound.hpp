@@ -31,6 +31,10 @@ class OutboundListener {
     /// A key that nobody can guess (RFC 6455 10.3).
     virtual std::uint32_t mask_key() = 0;
 
+    /// Audio as the far end wants it, from a frame; valid until the next call. Empty if the end of it waits
+    /// for what follows.
+    virtual std::span<const std::uint8_t> coded(std::span<const std::uint8_t> frame) { return frame; }
+
     /// A frame is no longer needed.
     virtual void spent(util::Node* node) = 0;
 

@@ -26,6 +26,9 @@ class ReadBudget {
     /// Count a frame.
     void read(std::size_t size_bytes, std::int64_t now_ns);
 
+    /// Count work on a frame beside reading it, as that of so many bytes.
+    void work(std::size_t size_bytes, std::int64_t now_ns);
+
     /// Count records.
     void records(std::size_t count, std::int64_t now_ns);
 

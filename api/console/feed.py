@@ -47,6 +47,8 @@ _KEPT: Final = 64
 """Messages that are kept for pages that have lost their connection, and that wait for a slow one."""
 
 _REFRESH: Final = b"event: refresh\ndata: {}\n\n"
+_REFRESH_CALLS: Final = b'event: refresh\ndata: {"only":"calls"}\n\n'
+"""For pages that follow calls; others, on which somebody may be reading or typing, have missed nothing."""
 
 
 def call_summary(
@@ -94,7 +96,7 @@ class Subscription(PageEvents):
     def __init__(
         self, *, every: bool = True, calls: Collection[str] = (), levels: bool = False, holder: str = ""
     ) -> None:
-        super().__init__(_KEPT, overflow=_REFRESH)
+        super().__init__(_KEPT, overflow=_REFRESH_CALLS)
         self.every = every
         self.calls = frozenset(calls)
         self.levels = levels
@@ -285,7 +287,7 @@ class Feed:
 
     def _refresh(self, channel: _Channel) -> None:
         for page in channel.pages:
-            page.put(_REFRESH)
+            page.put(_REFRESH_CALLS)
 
     async def _tell(self, channel: _Channel) -> None:
         if not channel.changed:
@@ -384,14 +386,14 @@ class Feed:
         place = self._place()
         if last_id is None:
             return place
-        if page.calls or not self._knows(last_id):
+        if not self._knows(last_id):
             return place + _REFRESH
         seen = int(last_id.partition(".")[2])
         missed = [kept for kept in channel.kept if kept[0] > seen]
         first = channel.kept[0][0] if channel.kept else None
         complete = seen == self._number or (first is not None and first <= seen + 1)
-        if not complete or seen < channel.began:
-            return place + _REFRESH
+        if page.calls or not complete or seen < channel.began:
+            return place + _REFRESH_CALLS
         return b"".join(message for _, _, message in missed) + place
 
 

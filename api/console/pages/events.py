@@ -37,7 +37,12 @@ async def stream(visit: Visit) -> web.StreamResponse:
     the levels of their legs, too. A key that may see no calls gets none of them.
 
     It ends with the event `end` when the session does.
+
+    Raises:
+        Unauthorized: The pages are of the session that `session` names, and the cookie is of another one.
     """
+    if visit.query("session") not in ("", visit.events):
+        raise Unauthorized("These pages are of another session.")
     reads = visit.may("calls.read")
     wanted = Subscription(
         every=reads and visit.query("calls") == "all",

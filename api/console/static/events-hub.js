@@ -9,9 +9,12 @@ const SHRINK_MS = 1000;
 const MOST_CALLS = 50;
 
 export class EventHub {
-  constructor() {
+  /** For the pages of a session: whatever session a cookie is of by then, they get nothing of another one. */
+  constructor(session) {
+    this._session = session;
     this._members = new Set();
     this._connection = null;
+    this._place = null;
     this._timer = null;
   }
 
@@ -24,6 +27,7 @@ export class EventHub {
   /** Tell it nothing any more. */
   leave(member) {
     if (!this._members.delete(member)) return;
+    member.greeted = false;
     // A page that is left for another one takes its place again at once.
     clearTimeout(this._timer);
     this._timer = setTimeout(() => this._follow(), SHRINK_MS);
@@ -35,19 +39,23 @@ export class EventHub {
     if (this._members.size === 0) {
       connection?.close();
       this._connection = null;
+      // Who comes back is told by the server what was missed.
+      this._place = connection?.lastId ?? this._place;
       return;
     }
     const path = this._path();
-    if (connection?.path !== path) this._connection = new Connection(path, this, connection);
+    if (connection?.path !== path) this._connection = new Connection(path, this, connection, this._place);
     else if (connection.standing) this.greet();
   }
 
   _path() {
     const wants = [...this._members].map((member) => member.wants);
-    const calls = [...new Set(wants.map((one) => one.call).filter(Boolean))].sort().slice(-MOST_CALLS);
-    const query = calls.map((call) => ["call", call]);
+    // Of too many those of the pages that came last: the first may be of pages that went without a word.
+    const latest = new Set(wants.map((one) => one.call).filter(Boolean).reverse());
+    const calls = [...latest].slice(0, MOST_CALLS).sort();
+    const query = [["session", this._session], ...calls.map((call) => ["call", call])];
     if (wants.some((one) => one.every)) query.push(["calls", "all"]);
-    if (query.length) query.push(["levels", "1"]);
+    if (query.length > 1) query.push(["levels", "1"]);
     return `/console/events?${new URLSearchParams(query)}`;
   }
 
@@ -64,6 +72,12 @@ export class EventHub {
       member.greeted = false;
       member.tell("lost", {});
     }
+  }
+
+  /** The session is over. Who comes only now, as from the memory of the browser, has the server asked again. */
+  end(connection) {
+    if (this._connection === connection) this._connection = null;
+    this.take("end", {});
   }
 
   take(name, data) {
@@ -84,13 +98,17 @@ function of({ every, call }, name, data) {
     if (every) return data;
     return call in data.levels ? { levels: { [call]: data.levels[call] } } : null;
   }
-  if (name === "refresh") return data.call && data.call !== call ? null : data;
+  if (name === "refresh") {
+    // Of one call, of all that are followed, or, after a restart, of everything.
+    if (data.call) return data.call === call ? data : null;
+    return data.only && !every && !call ? null : data;
+  }
   return name === "end" ? data : null;
 }
 
 /** A connection, in place of another one; it comes back until it is closed or the session is over. */
 class Connection {
-  constructor(path, hub, former) {
+  constructor(path, hub, former, place) {
     this.path = path;
     this._hub = hub;
     this._open = false;
@@ -99,7 +117,7 @@ class Connection {
     this._request = null;
     // One that never stood is of no use any more, but for what it knew.
     this._former = former?._open ? former : (former?._former ?? null);
-    this._lastId = former?.standing ? null : (former?._lastId ?? null);
+    this.lastId = former?.standing ? null : (former ? former.lastId : place);
     if (former && former !== this._former) former._stop();
     this._run();
   }
@@ -143,7 +161,7 @@ class Connection {
     try {
       const headers = { Accept: "text/event-stream" };
       // While the former stands nothing was missed.
-      const lastId = this._lastId ?? (this.standing ? null : this._former?._lastId);
+      const lastId = this.lastId ?? (this.standing ? null : this._former?.lastId);
       if (lastId) {
         headers["Last-Event-ID"] = lastId;
         this._missed = false; // the server says what, if anything
@@ -174,7 +192,7 @@ class Connection {
       const [, name, value] = /^(\w+): (.*)$/.exec(line) ?? [];
       if (name) fields[name] = value;
     }
-    if (fields.id) this._lastId = fields.id;
+    if (fields.id) this.lastId = fields.id;
     if (fields.event === "hello") this._begin();
     else if (fields.event === "end") this._end();
     else if (fields.event) this._hub.take(fields.event, JSON.parse(fields.data));
@@ -192,6 +210,6 @@ class Connection {
 
   _end() {
     this.close();
-    this._hub.take("end", {});
+    this._hub.end(this);
   }
 }

@@ -1,7 +1,7 @@
 // The events of all pages of a session, in a worker that they share.
 import { EventHub } from "./events-hub.js";
 
-const hub = new EventHub();
+const hub = new EventHub(self.name);
 
 self.addEventListener("connect", ({ ports: [port] }) => {
   const member = { wants: {}, tell: (name, data) => port.postMessage({ name, data }) };
@@ -10,7 +10,7 @@ self.addEventListener("connect", ({ ports: [port] }) => {
   port.addEventListener("message", ({ data: wants }) => {
     hub.leave(member);
     if (wants === null) return;
-    Object.assign(member, { wants, greeted: false });
+    member.wants = wants;
     hub.join(member);
   });
   port.start();

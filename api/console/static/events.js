@@ -60,16 +60,13 @@ function shared(wants, tell, onFailure) {
 
 /** By the page itself, while it is seen. */
 function alone(wants, tell) {
-  own ??= new EventHub();
+  own ??= new EventHub(session);
   const member = { wants, tell };
   let joined = false;
   const follow = () => {
     if (joined && !document.hidden) own.join(member);
     else own.leave(member);
   };
-  document.addEventListener("visibilitychange", () => {
-    if (joined && !document.hidden) tell("refresh", {});
-    follow();
-  });
-  return { join: () => { joined = true; member.greeted = false; follow(); }, leave: () => { joined = false; follow(); } };
+  document.addEventListener("visibilitychange", follow);
+  return { join: () => { joined = true; follow(); }, leave: () => { joined = false; follow(); } };
 }

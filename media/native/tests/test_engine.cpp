@@ -455,6 +455,25 @@ TEST_CASE("events come with either number of an agreement whose numbers differ")
     }
 }
 
+TEST_CASE("the number that a far end wants its events with takes the place of no other") {
+    Bench bench;
+    Peer left;
+    Peer right;
+    auto a = bench.open();
+    auto b = bench.open(a.get());
+    auto settings = towards(left.udp_port());
+    // The number of PCMA, which is heard whatever was agreed.
+    settings.dtmf_send_type = 8;
+    a->connect(settings);
+    b->connect(towards(right.udp_port()));
+    a->link(*b);
+    left.send(a->udp_port(), header(1, 8), codes(1));
+    const auto heard = right.hear();
+    REQUIRE(heard);
+    CHECK(heard->header.payload_type == 0);
+    CHECK(heard->payload.size() == 160);
+}
+
 TEST_CASE("silence is told once, and again after audio") {
     Bench bench;
     Peer peer;

@@ -45,12 +45,12 @@ Stream::Meaning Stream::meaning_of(std::uint8_t payload_type) const {
         if (!codec::is_g711(settings_.format)) return {Kind::audio, Speech::agreed};
         return {Kind::audio, law_of(settings_.format) == dsp::Law::mu ? Speech::pcmu : Speech::pcma};
     }
-    if (payload_type == settings_.dtmf_send_type) return {Kind::event};
     // The static types mean the same whatever was agreed; some peers send the other law.
     if (payload_type == type_pcmu) return {Kind::audio, Speech::pcmu};
     if (payload_type == type_pcma) return {Kind::audio, Speech::pcma};
-    const bool noise = payload_type == type_comfort_noise || payload_type == settings_.noise_type;
-    return {noise ? Kind::noise : Kind::unknown};
+    if (payload_type == type_comfort_noise || payload_type == settings_.noise_type) return {Kind::noise};
+    // Last, so that the number it wants its events with never stands for anything else.
+    return {payload_type == settings_.dtmf_send_type ? Kind::event : Kind::unknown};
 }
 
 codec::Format Stream::format_of(Speech speech) const {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 
 import aiohttp
@@ -67,6 +68,22 @@ async def test_who_comes_back_after_a_time_without_any_page_loads_anew(stage: Ap
         assert names(await page.next(5)) == ["hello", "refresh"]
 
 
+async def test_pages_that_follow_no_call_load_anew_only_for_another_process(
+    stage: ApiStage, feed: Feed
+) -> None:
+    async with feed.subscribe(ACCOUNT, Subscription()) as page:
+        ((_, place, _),) = events(await page.next(5))
+        wanted = Subscription(every=False, calls=[CALL_SID])
+        for last_id, told in ((place, b'{"only":"calls"}'), ("other.3", b"{}")):
+            async with feed.subscribe(ACCOUNT, wanted, last_id) as back:
+                message = await back.next(5)
+                assert message is not None and message.endswith(b"event: refresh\ndata: " + told + b"\n\n")
+        for _ in range(100):
+            page.put(b"event: levels\ndata: {}\n\n")
+        message = await page.next(5)
+        assert message is not None and message.startswith(b'event: refresh\ndata: {"only":"calls"}\n\n')
+
+
 async def test_the_pages_of_a_session_are_asked_at_once_and_others_are_not(feed: Feed) -> None:
     async with (
         feed.subscribe(ACCOUNT, Subscription(holder="mine")) as mine,
@@ -128,6 +145,24 @@ async def test_a_key_that_may_see_no_calls_is_told_of_none(
         person = await sign_in(client, key)
         got = await streamed(stage, person, f"?calls=all&call={CALL_SID}", watches=False)
         assert names(got.encode()) == ["hello", "end"]
+
+
+async def test_pages_of_another_session_than_the_cookies_are_told_that_theirs_is_over(
+    stage: ApiStage,
+) -> None:
+    async with console_client(stage) as client:
+        person, other = await sign_in(client), await sign_in(client)
+        names_of = [
+            re.findall(r'data-session="(\w+)"', (await one.get("/console/live")).body.decode())
+            for one in (person, other)
+        ]
+        (mine,), (another,) = names_of
+        path, accept = "/console/events?calls=all&session=", "text/event-stream"
+        assert (await person.get(path + another, Accept=accept)).status == 401
+        assert (await other.get(path + another + "0", Accept=accept)).status == 401
+        # It goes on to what else is wrong.
+        calls = "".join(f"&call={new_id()}" for _ in range(MOST_CALLS + 1))
+        assert (await person.get(path + mine + calls, Accept=accept)).status == 400
 
 
 async def test_too_many_calls_are_refused(stage: ApiStage) -> None:

@@ -8,7 +8,6 @@ changes it. However fast a call goes through its states, each transaction writes
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import deepcopy
 from datetime import timedelta
 from functools import partial
 from typing import Any, Final
@@ -132,7 +131,7 @@ class CallStore:
         insert: Operation[int | DomainError] = Shared(self._transactions.insert, new)
         if attachment is not None:
             insert = partial(self._transactions.insert_with, attachment, new)
-        undo = partial(self._transactions.undo_insert, new, attachment, partial(self._end_refused, record))
+        undo = partial(self._transactions.undo_insert, new, attachment, self._end_refused)
         try:
             choice = await self._writer.commit(insert, undo=undo)
         except DomainError as refusal:
@@ -193,8 +192,6 @@ class CallStore:
 
     def _end_refused(self, record: CallRecord) -> tuple[dict[str, Any], list[PublishedEvent]]:
         """Return the row and the last events of a call that was refused after its first event was sent."""
-        # A repeated transaction ends it again, and whoever wanted the call has its record.
-        record = deepcopy(record)
         policy = self._products.of(record)
         # Nobody was called, so that no rate matters.
         record.price_paise = close_record(record, NORMAL_TEMPORARY_FAILURE, Rates(), policy)

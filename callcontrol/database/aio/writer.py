@@ -41,8 +41,7 @@ class WriterSettings:
     Delays and limits of the writer.
 
     Attributes:
-        flush_interval_s: Longest delay of a source's state, to be written together with more of it; from the
-            half of it on it goes with the next request.
+        flush_interval_s: Longest delay of a source's state, to be written together with more of it.
         soon_s: The same for state that a client waits for.
         failure_grace_s: Time that the database may fail before waiting requests are rejected.
         transaction_timeout_s: Time after which an unfinished transaction counts as a failure.
@@ -290,10 +289,7 @@ class Writer:
             self._wake.set()
         # After a failure, a real write is a better test of the database than a probe.
         if not (self._sources_due or self._closing or self._failing_since is not None):
-            if not (batch.requests and self._is_due_soon()):
-                return batch
-            # A transaction that is made anyway saves them one of their own.
-            self._cancel_lazy()
+            return batch
         self._sources_due = False
         # In the order of their attachment.
         for source in self._sources:
@@ -308,12 +304,6 @@ class Writer:
             except Exception:  # A faulty source must not stop the writer, and with it every call.
                 log.exception("draining a source failed")
         return batch
-
-    def _is_due_soon(self) -> bool:
-        """Return True if a flush of the sources is due within half of the interval."""
-        if self._lazy is None:
-            return False
-        return self._lazy_at - asyncio.get_running_loop().time() <= self._settings.flush_interval_s / 2
 
     async def _write(self, batch: _Batch) -> None:
         self._writing_sources = bool(batch.sources)

@@ -4,7 +4,6 @@ import asyncio
 import sqlite3
 import threading
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -264,24 +263,6 @@ async def test_a_source_is_written_without_being_asked_for(writer: Writer) -> No
     source.set(7)
     await until(lambda: bool(source.stored))
     assert source.stored == [7]
-
-
-async def test_a_source_that_is_due_soon_goes_with_a_request(database: FailingDatabase) -> None:
-    """Within half of the interval; one that is due later waits for more of its state."""
-    writer = Writer(database, replace(FAST, flush_interval_s=1000.0, soon_s=400.0))
-    await writer.start()
-    source = Counter(writer)
-    source.set(1)
-    await writer.commit(add("a"))
-    assert source.stored == []
-    writer.schedule_flush(source, "soon")
-    await writer.commit(add("b"))
-    assert source.stored == [1]
-    assert database.transactions == 2
-    # Nothing is left for the time when it would have been due.
-    assert writer._lazy is None
-    await writer.close()
-    assert database.transactions == 2
 
 
 async def test_what_a_source_held_before_the_start_is_written(database: FailingDatabase) -> None:

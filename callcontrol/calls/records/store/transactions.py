@@ -13,7 +13,7 @@ from callcontrol.calls.records.store.product_rows import ProductRows
 from callcontrol.database import idempotency
 from callcontrol.database.errors import is_transient
 from callcontrol.errors import DomainError, no_free_trunk
-from callcontrol.models import PublishedEvent
+from callcontrol.models import CallRecord, PublishedEvent
 from callcontrol.trunks import store as trunks
 from callcontrol.trunks.places import Limits, PlaceBook, first_leg
 from callcontrol.wallet.store import reserves
@@ -106,14 +106,14 @@ class CallTransactions:
         self,
         new: NewCall,
         attachment: CallAttachment | None,
-        end: Callable[[], tuple[Row, Sequence[PublishedEvent]]],
+        end: Callable[[CallRecord], tuple[Row, Sequence[PublishedEvent]]],
         connection: Connection,
     ) -> None:
         """
         Undo the insert of a call that was refused before its commit was answered.
 
         The call is deleted. If a sender has had one of its webhooks, somebody may know of it: then it gets
-        the end that ``end`` returns, with its events.
+        the end that ``end`` writes into its record, and its last events.
         """
         call_sid, product = new.row["call_sid"], new.row["product"]
         if new.choices:
@@ -121,8 +121,11 @@ class CallTransactions:
         if new.claim is not None:
             idempotency.release_effect(connection, new.claim, f"call:{call_sid}")
         if not self._outbox.take_back(connection, call_sid):
-            row, events = end()
-            self.write_all([{**row}], {call_sid: 0}, events, new.now, connection)
+            # As it is stored: on the event loop whoever wanted the call may have changed it since.
+            record = calls.get(connection, call_sid)
+            if record is not None and record.ended_at is None:
+                row, events = end(record)
+                self.write_all([{**row}], {call_sid: 0}, events, new.now, connection)
             return
         if attachment is not None:
             attachment.take_back(connection)

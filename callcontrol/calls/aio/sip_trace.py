@@ -46,7 +46,7 @@ class TraceEntry:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """What tells the messages of several dialogs with one Call-ID apart; empty where it is absent."""
+    """Tags and branch of a message, by which dialogs with one Call-ID are told apart; empty where absent."""
 
     from_tag: bytes
     to_tag: bytes

@@ -139,7 +139,10 @@ def _plain(value: Any) -> Any:
         return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    return value if isinstance(value, str | int | float | bool) or value is None else str(value)
+    if isinstance(value, int | float) or value is None:
+        return value
+    # The names that an agent gives to marks may have lone surrogates, and UTF-8 has none.
+    return str(value).encode("utf-8", "replace").decode()
 
 
 def _histories(visit: Visit, record: CallRecord) -> list[dict[str, Any]]:

@@ -29,7 +29,7 @@ class FormRequest:
     """A request ready to be sent; the signature is made with a secret and is not shown in ``repr``."""
 
     url: str
-    body: bytes
+    body: bytes = field(repr=False)
     headers: Mapping[str, str] = field(repr=False)
 
 
@@ -46,7 +46,7 @@ class Reply:
     """
 
     media_type: str
-    body: bytes = b""
+    body: bytes = field(default=b"", repr=False)
     status: int = 200
     length_bytes: int = 0
     is_whole: bool = True

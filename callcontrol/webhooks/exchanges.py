@@ -2,12 +2,14 @@
 Requests whose answers a call waits for, as its journal keeps them: short, and without secrets.
 
 Signatures of the request are withheld as in the log of a delivery, and beside them what has the name of a
-secret: verbs carry passwords of gateways, tokens of streams and keys of vendors.
+secret: verbs carry passwords of gateways, tokens of streams and keys of vendors. So is what is said and
+pressed in the call, as one-time passwords are told that way.
 """
 
 import re
 from collections.abc import Sequence
-from typing import Final
+from functools import lru_cache
+from typing import Final, cast
 from urllib.parse import urlsplit
 
 from callcontrol.calls.records.journal import HookBodies
@@ -17,34 +19,48 @@ from callcontrol.webhooks.attempts import MAX_BODY_BYTES, kept_body, margin_byte
 
 __all__ = ["bodies_of", "sent_body", "without_secrets"]
 
-_SIGNS: Final = (
-    b"passw",
-    b"secret",
-    b"token",
-    b"key",
-    b"authorization",
-    b"credential",
-    b"bearer",
-    b"basic",
-    b"@",
+# Bounded, or possessive, so that no body takes long.
+_CODES: Final = (
+    r"(?:send_?)?digits|dtmf|.*otp.*|(?:.*[_.-])?(?:pin(?:_?code)?|cv[vc])"
+    r"|.*(?:passw(?:or)?d|passcode|secret)"
 )
-"""Every match of the patterns contains one of these, in any case: most bodies need only this check."""
-# Bounded, so that no body takes long.
-_NAME: Final = (
-    rb"[\w.-]{0,24}(?:passw(?:or)?d|secret|token|api[_-]?key|authorization|credentials?)[\w.-]{0,24}"
+_TEXTS: Final = (
+    r".*(?:passw(?:or)?d|passcode|secret|token|api[_-]?key|authorization|credentials?).*"
+    r"|texts?|greeting|transcript|speech|.*speech_?result"
 )
-_PATTERNS: Final = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        # JSON, also within a text of JSON; attributes and parameters of XML; forms and queries; URLs.
-        rb'(?<!\\)"' + _NAME + rb'"\s{0,8}:\s{0,8}"((?:[^"\\]|\\.)*)',
-        rb'\\"' + _NAME + rb'\\"\s{0,8}:\s{0,8}\\"((?:[^"\\]|\\[^"])*)',
-        rb"(?<![\w.-])" + _NAME + rb"\s{0,8}=\s{0,8}[\"']([^\"']*)",
-        rb"<" + _NAME + rb"\s{0,8}>([^<]*)",
-        rb"[\"']" + _NAME + rb"[\"'][^<>]{0,64}?\svalue\s{0,8}=\s{0,8}[\"']([^\"']*)",
-        rb"(?:^|[&?;])" + _NAME + rb"=([^&\s\"'<>]+)",
-        rb"://([^/\s\"'<>@]+)@",
-        rb"\b(?:bearer|basic)\s{1,8}([\w+/=.~-]{8,})",
+_HAS_CODE: Final = re.compile(_CODES, re.IGNORECASE)
+_HAS_TEXT: Final = re.compile(f"{_CODES}|{_TEXTS}", re.IGNORECASE)
+_MEMBERS: Final = tuple(
+    (sign, re.compile(name), re.compile(value, re.DOTALL))
+    for sign, name, value in (
+        # JSON, also within a text of JSON; attributes, forms and queries; elements and parameters of XML.
+        (
+            b":",
+            rb'(?<!\\)"([\w.-]{1,72})"\s{0,8}:\s{0,8}',
+            rb'"((?:[^"\\]|\\.)*+)|\[((?:[^\]"]|"(?:[^"\\]|\\.)*+(?:"|\\?\Z))*+)|([0-9.]++)',
+        ),
+        (
+            b'\\"',
+            rb'\\"([\w.-]{1,72})\\"\s{0,8}:\s{0,8}',
+            rb'\\"((?:[^"\\]|\\[^"])*+)|\[([^\]]*+)|([0-9.]++)',
+        ),
+        (
+            b"=",
+            rb"(?<![\w.-])([\w.-]{1,72})\s{0,8}=\s{0,8}",
+            rb"[\"']([^\"']*+)|([^&\s\"'<>]++)",
+        ),
+        (b"<", rb"<([\w.-]{1,72})\s{0,8}>", rb"([^<]*+)"),
+        (b"<", rb"[\"']([\w.-]{1,72})[\"']", rb"[^<>]{0,64}?\svalue\s{0,8}=\s{0,8}[\"']([^\"']*+)"),
+    )
+)
+"""Bytes that a body with such members has, the name of a member, and the value behind it."""
+_OTHERS: Final = tuple(
+    (sign, re.compile(pattern, re.IGNORECASE | re.DOTALL))
+    for sign, pattern in (
+        # Elements to speak may have elements of SSML within.
+        (b"<", rb"<(say|speak|message|body|sms)(?![\w.-])[^<>]*+>(.*?)(?:</\1\s{0,8}>|\Z)"),
+        (b"@", rb"(://)([^/\s\"'<>@]++)@"),
+        (b" ", rb"\b(bearer|basic)\s{1,8}([\w+/=.~-]{8,})"),
     )
 )
 
@@ -74,15 +90,28 @@ def bodies_of(request: bytes, reply: Reply | None, secrets: Sequence[str]) -> Ho
 
 
 def without_secrets(body: bytes) -> bytes:
-    """Replace the values of what has the name of a secret, by as many asterisks."""
-    lower = body.lower()
-    if not any(sign in lower for sign in _SIGNS):
+    """Replace secrets, and what is said and pressed, by as many asterisks; they are known by their names."""
+    spans = [found.span(2) for sign, pattern in _OTHERS if sign in body for found in pattern.finditer(body)]
+    for sign, names, values in _MEMBERS:
+        end = 0
+        for name in names.finditer(body) if sign in body else ():
+            if name.start() < end:
+                continue  # It is in what is withheld.
+            is_withheld, has_number = _is_withheld(name[1])
+            value = values.match(body, name.end()) if is_withheld else None
+            if value is not None and (value.lastindex != 3 or has_number):
+                end = value.end()
+                spans.append(value.span(cast("int", value.lastindex)))
+    if not spans:
         return body
-    for pattern in _PATTERNS:
-        body = pattern.sub(_masked, body)
-    return body
+    masked = bytearray(body)
+    for begin, end in spans:
+        masked[begin:end] = b"*" * (end - begin)
+    return bytes(masked)
 
 
-def _masked(found: re.Match[bytes]) -> bytes:
-    begin, end = found.start(1) - found.start(), found.end(1) - found.start()
-    return found[0][:begin] + b"*" * (end - begin) + found[0][end:]
+@lru_cache(1024)
+def _is_withheld(name: bytes) -> tuple[bool, bool]:
+    """Return if the values of a name are withheld, and if its numbers are: those of tokens are counts."""
+    text = name.decode("ascii", "replace")
+    return _HAS_TEXT.fullmatch(text) is not None, _HAS_CODE.fullmatch(text) is not None

@@ -74,7 +74,7 @@ class CallRunner:
         if self._context.services.places is not None:
             self._limits = limits_of(*trunk)
         self._performer.adopt(session, trunk, received, caller)
-        self._context.traces.claim(self.record.call_sid, "a", call_id)
+        self._context.traces.claim(self.record.call_sid, "a", call_id, session.request.from_.tag or "")
 
     def replace(
         self,
@@ -85,7 +85,8 @@ class CallRunner:
     ) -> None:
         """Queue a caller that asks to replace a leg; the call accepts or declines it."""
         self._performer.part(TransferPerformer).wait(leg, (session, trunk, received))
-        self._context.traces.claim(self.record.call_sid, "b", session.call_id)
+        tag = session.request.from_.tag or ""
+        self._context.traces.claim(self.record.call_sid, "b", session.call_id, tag)
 
     @property
     def media(self) -> MediaLegs:

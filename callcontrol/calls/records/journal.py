@@ -5,9 +5,11 @@ levels of its legs over time, for troubleshooting.
 It is kept in memory like the SIP trace, for recent calls only.
 """
 
+import sys
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
@@ -23,8 +25,8 @@ MAX_ENTRIES: Final = 200
 MAX_MARKS: Final = 60
 """Entries of kind mark among them: an agent may send one with each piece of its audio."""
 
-MAX_BODIES_CHARS: Final = 65_536
-"""Characters that are kept of the bodies of webhooks of a call, those of the first ones."""
+MAX_BODIES_BYTES: Final = 65_536
+"""Memory for the bodies of webhooks of a call, those of the first ones: 32 MiB for all calls."""
 
 MAX_LEVELS: Final = 600
 """Levels that are kept of a leg, the newest."""
@@ -44,15 +46,15 @@ class HookBodies:
     `answer` is the beginning of `answer_bytes` bytes; it is None if they are no text.
     """
 
-    request: str
-    answer: str | None
+    request: str = field(repr=False)
+    answer: str | None = field(repr=False)
     answer_bytes: int
     is_whole: bool
 
     @property
-    def chars(self) -> int:
-        """Characters of both."""
-        return len(self.request) + len(self.answer or "")
+    def size_bytes(self) -> int:
+        """Memory of both: one odd character makes each of a text four bytes long."""
+        return sys.getsizeof(self.request) + sys.getsizeof(self.answer)
 
 
 @frozen
@@ -89,7 +91,7 @@ class CallJournal:
         self._calls: OrderedDict[CallSid, list[_Noted]] = OrderedDict()
         self._dropped: dict[CallSid, int] = {}
         self._marks: dict[CallSid, int] = {}
-        self._bodies_chars: dict[CallSid, int] = {}
+        self._bodies_bytes: dict[CallSid, int] = {}
         self._histories: dict[CallSid, Sequence[LegHistory]] = {}
         self._levels: dict[CallSid, dict[str, array[float]]] = {}
 
@@ -114,26 +116,27 @@ class CallJournal:
                 oldest, _ = self._calls.popitem(last=False)
                 self._dropped.pop(oldest, None)
                 self._marks.pop(oldest, None)
-                self._bodies_chars.pop(oldest, None)
+                self._bodies_bytes.pop(oldest, None)
                 self._histories.pop(oldest, None)
                 self._levels.pop(oldest, None)
-        marks = self._marks.get(call_sid, 0)
-        if kind == "mark":
-            self._marks[call_sid] = marks + 1
-        if len(entries) < self._max_entries and (kind != "mark" or marks < MAX_MARKS):
-            entries.append((at_s, kind, name, details, self._with_room(call_sid, bodies)))
+        if len(entries) < self._max_entries and (kind != "mark" or self._has_room_for_mark(call_sid)):
+            if bodies is not None:
+                bodies = self._with_room(call_sid, bodies)
+            entries.append((at_s, kind, name, details, bodies))
         else:
             self._dropped[call_sid] = self._dropped.get(call_sid, 0) + 1
         if self.watcher is not None:
             self.watcher(call_sid)
 
-    def _with_room(self, call_sid: CallSid, bodies: HookBodies | None) -> HookBodies | None:
-        if bodies is None:
+    def _has_room_for_mark(self, call_sid: CallSid) -> bool:
+        marks = self._marks[call_sid] = self._marks.get(call_sid, 0) + 1
+        return marks <= MAX_MARKS
+
+    def _with_room(self, call_sid: CallSid, bodies: HookBodies) -> HookBodies | None:
+        size_bytes = self._bodies_bytes.get(call_sid, 0) + bodies.size_bytes
+        if size_bytes > MAX_BODIES_BYTES:
             return None
-        chars = self._bodies_chars.get(call_sid, 0) + bodies.chars
-        if chars > MAX_BODIES_CHARS:
-            return None
-        self._bodies_chars[call_sid] = chars
+        self._bodies_bytes[call_sid] = size_bytes
         return bodies
 
     def keep_quality(self, call_sid: CallSid, histories: Sequence[LegHistory]) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
 from callcontrol.egress.url_policy import (
+    STREAM_SCHEMES,
     CheckUrl,
     check_url,
     forbidden_reason,
@@ -64,7 +65,7 @@ class DestinationGuard:
         self._own[url] = (parts.hostname, parts.port)
 
     def _check_url(self, url: str, *, schemes: Sequence[str], field: str = "url") -> SplitResult:
-        if url in self._own and "ws" in schemes:
+        if url in self._own and schemes == STREAM_SCHEMES:
             return urlsplit(url)
         return check_url(url, schemes=schemes, allow_private=self.allow_private, field=field)
 

@@ -356,3 +356,13 @@ async def test_what_another_node_has_is_asked_there(stage: ApiStage, monkeypatch
             assert (await person.get(PAGE + rest)).body == b"from there"
         assert (await person.post(f"{PAGE}/hangup")).body == b"from there"
     assert forwarder.asked == [(f"{PAGE}{rest}", "other") for rest in ("/timeline", "/sip.pcap", "/hangup")]
+
+
+async def test_a_mark_with_a_name_that_is_no_text_leaves_the_page_as_it_is(
+    person: Person, stage: ApiStage
+) -> None:
+    name = json.loads('"\\ud800mark"')
+    stage.storage.calls.journal.note(CALL_SID, MOMENT.timestamp(), "mark", "mark.played", {"name": name})
+    for page in ("timeline", "call.json"):
+        answer = await person.get(f"{PAGE}/{page}")
+        assert answer.status == 200 and b'"?mark"' in answer.body

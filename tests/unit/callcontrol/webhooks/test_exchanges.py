@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from callcontrol.calls.records.journal import MAX_BODIES_CHARS, CallJournal, HookBodies
+from callcontrol.calls.records.journal import MAX_BODIES_BYTES, CallJournal, HookBodies
 from callcontrol.egress.aio.http_client import NotAnswered
 from callcontrol.egress.requests import FormRequest, Reply
 from callcontrol.models import WebhookEvent
@@ -61,7 +61,7 @@ def test_a_refusal_is_kept_with_its_reason_and_no_answer_without_a_status() -> N
 
 def test_a_form_and_a_get_are_kept_as_they_were_sent() -> None:
     form = FormRequest("https://hooks.example.com/?a=1&CallSid=c1", b"CallSid=c1&Digits=5", {})
-    assert noted(Reply("text/xml"), form=form)[1].request == "CallSid=c1&Digits=5"
+    assert noted(Reply("text/xml"), form=form)[1].request == "CallSid=c1&Digits=*"
     get = replace(EVENT, method="GET")
     assert noted(Reply("text/xml"), form=form, event=get)[1].request == "a=1&CallSid=c1"
     assert noted(Reply("text/xml"), event=get)[1].request == "shop=7&event=call.answered&call_sid=c1"
@@ -96,6 +96,17 @@ def test_an_answer_is_cut_and_its_signatures_and_secrets_are_withheld() -> None:
         "Bearer HUSHHUSH.abc",
         # Cut within the secret.
         '{"password": "HUSH',
+        '{"password": "HUSH\\',
+        '[{"verb": "say", "text": "Your code is HUSH, \\"HUSH\\"."}]',
+        '[{"verb": "say", "text": ["HUSH]", "HU\\"SH"]}]',
+        '[{"verb": "say", "text": ["HUSH]", "HUSH\\',
+        '{"event": "call.gathered", "speech": "HUSH"}',
+        '{"speech": {"alternatives": [{"confidence": 1, "transcript": "HUSH"}]}}',
+        '{"inner": "[{\\"verb\\": \\"say\\", \\"text\\": \\"HUSH\\"}]"}',
+        "CallSid=c1&SpeechResult=HUSH+HUSH&Confidence=1",
+        "<Response><Say language='en-IN'>HUSH <say-as interpret-as='digits'>HUSH</say-as></Say></Response>",
+        "<Response><Gather><Say><![CDATA[HUSH",
+        "<Message><Body>HUSH</Body></Message>",
     ],
 )
 def test_what_has_the_name_of_a_secret_is_withheld(body: str) -> None:
@@ -107,9 +118,37 @@ def test_what_has_the_name_of_a_secret_is_withheld(body: str) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        '[{"verb": "say", "text": "Your password? Tell the token, or the key."}]',
-        '[{"verb": "gather", "finish_on_key": "#", "action": "https://a.example/?step=2"}]',
-        "<Response><Say>Basic plan</Say><Dial>+919812345678</Dial></Response>",
+        '{"event": "call.gathered", "digits": "481516", "finished_on_key": null}',
+        '{"digits": 481516}',
+        '{"params": {"otp_code": 481516, "PIN": "481516"}}',
+        "CallSid=c1&Digits=481516&FinishedOnKey=%23",
+        '[{"verb": "send_digits", "digits": "481516"}]',
+        '{"dtmf": "481516"}',
+        "<Dial><Number sendDigits='481516'>+911140000001</Number></Dial>",
+        '<Play digits="481516"/>',
+        '[{"verb": "say", "text": "Your code is 4 8 1 5 1 6, four eight one five one six"}]',
+        "<Say>481516</Say>",
+    ],
+)
+def test_a_one_time_password_that_is_said_or_pressed_is_withheld(body: str) -> None:
+    found = without_secrets(body.encode())
+    assert b"4815" not in found and b"4 8" not in found and b"eight" not in found and b"****" in found
+    assert len(found) == len(body)
+
+
+def test_neither_an_answer_nor_a_request_is_shown_in_words_of_the_program() -> None:
+    form = FormRequest("https://hooks.example.com/", b"Digits=481516", {})
+    reply = Reply("application/json", b"481516")
+    assert "4815" not in f"{form!r} {reply!r} {HookBodies('481516', '481516', 6, True)!r}"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '[{"verb": "hangup", "reason": "No password? No token, and no key: text us."}]',
+        '[{"verb": "gather", "num_digits": 4, "input": ["digits", "speech"], "finish_on_key": "#"}]',
+        "<Response><Gather numDigits='4'/><Dial>+919812345678</Dial><Sayings>Basic plan</Sayings></Response>",
+        '{"event": "call.context", "shipping": "1", "max_tokens": 4096}',
         "",
     ],
 )
@@ -119,7 +158,8 @@ def test_what_has_no_such_name_stays(body: str) -> None:
 
 @pytest.mark.parametrize(
     "part",
-    ['"token"', "a-", "token ", '"', '"passwordpassword', "&secret", "<secret ", "bearer ", "://", "\\"],
+    ['"token"', "a-", "token ", '"', '"passwordpassword', "&secret", "<secret ", "bearer ", "://", "\\"]
+    + ['"text":["', '"text":[', "<say", "<say>", "<say a", '"otp', "pin_", "otp-"],
 )
 def test_hostile_answers_take_no_long_time(part: str) -> None:
     body = (part * (2 * MAX_BODY_BYTES // len(part)) + " token @").encode()
@@ -137,4 +177,14 @@ def test_the_bodies_of_a_call_have_a_limit() -> None:
         note_exchange(journal, EVENT, (), reply, attempt=attempt, took_ms=1)
     kept = [entry.bodies for entry in journal.of("c1")]
     assert len(kept) == 40 and kept[0] is not None and kept[-1] is None
-    assert sum(bodies.chars for bodies in kept if bodies) <= MAX_BODIES_CHARS
+    assert sum(bodies.size_bytes for bodies in kept if bodies) <= MAX_BODIES_BYTES
+
+
+def test_a_body_counts_with_the_memory_that_it_takes() -> None:
+    journal = CallJournal()
+    # Python keeps each character of such a text in four bytes.
+    body = "\N{GRINNING FACE}".encode() + b"x" * MAX_BODY_BYTES
+    for attempt in range(40):
+        reply = Reply("text/plain", body, 200, len(body))
+        note_exchange(journal, EVENT, (), reply, attempt=attempt, took_ms=1)
+    assert len([entry for entry in journal.of("c1") if entry.bodies is not None]) == 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from callcontrol.egress.aio.resolver import DestinationGuard
-from callcontrol.egress.url_policy import STREAM_SCHEMES, WEB_SCHEMES
+from callcontrol.egress.url_policy import HOOK_SCHEMES, SOCKET_SCHEMES, STREAM_SCHEMES, WEB_SCHEMES
 from callcontrol.errors import DestinationForbidden, DomainError, ValidationFailed
 
 OWN = "ws://127.0.0.1:40123/echo"
@@ -29,6 +29,9 @@ async def test_streams_reach_what_is_permitted(guard: DestinationGuard) -> None:
     ("url", "schemes"),
     [
         (OWN, WEB_SCHEMES),
+        # Webhooks over a socket are no streams.
+        (OWN, HOOK_SCHEMES),
+        (OWN, SOCKET_SCHEMES),
         ("ws://127.0.0.1:40123/other", STREAM_SCHEMES),
         ("ws://127.0.0.1:40124/echo", STREAM_SCHEMES),
         ("wss://127.0.0.1:40123/echo", STREAM_SCHEMES),

@@ -213,8 +213,8 @@ def report(per_call: dict[str, float], idle_per_s: float, asked: argparse.Namesp
             f"{idle_per_s / 1e6:.1f} per second without calls"
         )
         return
-    sql = collections.Counter[str]()
-    parts = collections.Counter[str]()
+    sql: dict[str, float] = collections.defaultdict(float)
+    parts: dict[str, float] = collections.defaultdict(float)
     for name, number in per_call.items():
         if name.startswith("c:"):
             parts["(builtin)"] += number
@@ -222,7 +222,7 @@ def report(per_call: dict[str, float], idle_per_s: float, asked: argparse.Namesp
                 sql[_SQL[name[2:]]] += number
         else:
             parts[_part(name.rsplit(":", 1)[0], asked.files)] += number
-    for name, number in parts.most_common(60):
+    for name, number in sorted(parts.items(), key=lambda item: -item[1])[:60]:
         print(f"{number:9.1f}  {name}")
     python = sum(number for name, number in parts.items() if name != "(builtin)")
     print(f"{python:9.1f} calls of Python functions, {parts['(builtin)']:.1f} of builtin ones")

@@ -156,7 +156,7 @@ def violations_in_all_looks(page: Page) -> list[str]:
     It is loaded once. That it is wider than the screen is a violation, too.
     """
     found: list[str] = []
-    before = page.viewport_size
+    before, is_dark = page.viewport_size, page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
     for width, height in (DESKTOP, PHONE):
         page.set_viewport_size({"width": width, "height": height})
         wider = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
@@ -169,7 +169,8 @@ def violations_in_all_looks(page: Page) -> list[str]:
             found += [f"{scheme}, {width} px: {rule}" for rule in violations(page)]
     if before is not None:
         page.set_viewport_size(before)
-    page.emulate_media(color_scheme=None)
+    # None would leave it dark.
+    page.emulate_media(color_scheme="dark" if is_dark else "light")
     return found
 
 

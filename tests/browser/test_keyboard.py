@@ -14,26 +14,13 @@ from playwright.sync_api import Locator, Page, expect
 from tests.acceptance.stage import Customer
 from tests.browser.pages import show
 from tests.browser.test_calls import ECHO, SPEECH, TALKING, place, until
-from tests.support.browser import Browsing
+from tests.support.browser import SHOWS_FOCUS, Browsing
 from tests.support.server_process import ServerProcess
 
 pytestmark = pytest.mark.long(reason="goes through every page key by key")
 
 # More stops than any page has.
 MOST_STOPS = 250
-
-# An outline, or for a line of the axis the frame of its row.
-SHOWS_FOCUS = """() => {
-    const it = document.activeElement;
-    const drawn = getComputedStyle(it);
-    const outlined = drawn.outlineStyle !== "none" && parseFloat(drawn.outlineWidth) >= 1;
-    const row = it.querySelector?.(":scope > .hit");
-    const framed = row && getComputedStyle(row).stroke !== "none";
-    const box = it.getBoundingClientRect();
-    const onScreen = box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
-    const focused = it.matches(":focus-visible, input[type=date]:focus-within");
-    return focused && Boolean(outlined || framed) && onScreen;
-}"""
 
 # Whatever can be used and is shown; of radio buttons of one name, the one that is chosen.
 CONTROLS = """() => {

@@ -26,6 +26,7 @@ __all__ = [
     "KEEP",
     "PHONE",
     "SCHEMES",
+    "SHOWS_FOCUS",
     "Browsing",
     "Scheme",
     "chromium",
@@ -55,6 +56,19 @@ HEARD = """async () => {
     return stats.find((one) => one.type === "inbound-rtp")?.totalAudioEnergy ?? 0;
 }"""
 """Expression for the energy of what the newest connection has received."""
+
+SHOWS_FOCUS = """() => {
+    const it = document.activeElement;
+    const drawn = getComputedStyle(it);
+    const outlined = drawn.outlineStyle !== "none" && parseFloat(drawn.outlineWidth) >= 1;
+    const row = it.querySelector?.(":scope > .hit");
+    const framed = row && getComputedStyle(row).stroke !== "none";
+    const box = it.getBoundingClientRect();
+    const onScreen = box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
+    const focused = it.matches(":focus-visible, input[type=date]:focus-within");
+    return focused && Boolean(outlined || framed) && onScreen;
+}"""
+"""Function: does what has the focus show it, by an outline, or as a line of the axis by a frame?"""
 
 # What the policy of a page forbids is an error of the page, whether or not the browser says so.
 _REPORT = """

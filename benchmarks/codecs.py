@@ -13,8 +13,10 @@ import math
 import random
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from benchmarks import machine
 from media import _engine
@@ -30,12 +32,12 @@ class Bench:
     label: str
     name: str
     clock_hz: int
-    options: dict[str, int]
+    options: Mapping[str, Any]
     frames: list[bytes]
     packets: list[bytes]
 
     @classmethod
-    def of(cls, name: str, clock_hz: int, options: dict[str, int]) -> Bench:
+    def of(cls, name: str, clock_hz: int, options: Mapping[str, Any]) -> Bench:
         encoder = _engine.Encoder(name, clock_hz, **options)
         frames = speech(encoder.rate_hz)
         packets = [encoder.encode(frame) for frame in frames]
@@ -125,10 +127,7 @@ def main() -> None:
 def print_singles(benches: list[Bench], rounds: int) -> None:
     print(f"{'':8} {'decode':>8} {'encode':>8} {'half lost':>10} {'kbit/s':>8}")
     for bench in benches:
-        times = [
-            least_us(lambda work=work, bench=bench: work(bench), rounds)
-            for work in (decoding, encoding, hiding)
-        ]
+        times = [least_us(partial(work, bench), rounds) for work in (decoding, encoding, hiding)]
         kbps = sum(map(len, bench.packets)) * 8 / (FRAMES * 20)
         print(f"{bench.label:8} {times[0]:8.1f} {times[1]:8.1f} {times[2]:10.1f} {kbps:8.1f}")
 

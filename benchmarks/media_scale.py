@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -182,9 +182,8 @@ def _against(step: Step, floor: Step) -> Step:
 
 
 def _shown(step: Step) -> Step:
-    rtp = (
-        step["rtp"] if step["marked"] else {"loss_pct": "-", "rtt_ms": {"p50": "-", "p99": "-", "p999": "-"}}
-    )
+    unknown = {"loss_pct": "-", "rtt_ms": {"p50": "-", "p99": "-", "p999": "-"}}
+    rtp: Mapping[str, Any] = step["rtp"] if step["marked"] else unknown
     rtt = rtp["rtt_ms"]
     cells = [step["what"], step["legs"], step["us_per_packet"], step.get("times_floor", "-")]
     cells += [step["server"]["cpu_pct"], step["us_per_leg"], rtp["loss_pct"]]

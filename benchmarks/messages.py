@@ -35,7 +35,7 @@ async def run(server: ServerProcess, keys: list[str], seconds: float, earlier: i
     request = [api.request("POST", _PATH, _BODY) for api in apis]
     outcomes: Counter[int] = Counter()
     waits_ms: list[float] = []
-    before, began = sample(server.process.pid), time.monotonic()
+    before, began = sample(server.pid), time.monotonic()
 
     async def keep_sending(place: int) -> None:
         while time.monotonic() < began + seconds:
@@ -45,13 +45,13 @@ async def run(server: ServerProcess, keys: list[str], seconds: float, earlier: i
             outcomes[status] += 1
 
     await asyncio.gather(*(keep_sending(place) for place in range(len(apis))))
-    wall_s, sending = time.monotonic() - began, sample(server.process.pid).since(before)
+    wall_s, sending = time.monotonic() - began, sample(server.pid).since(before)
     count = sum(outcomes.values())
     read = 0
     while read < count + earlier and time.monotonic() < began + seconds + _PATIENCE_S:
         await asyncio.sleep(0.5)
         read = sum([await _total(api, "read") for api in apis])
-    whole = sample(server.process.pid).since(before)
+    whole = sample(server.pid).since(before)
     percentiles = statistics.quantiles(waits_ms, n=100)
     return {
         "messages": count,

@@ -137,7 +137,9 @@ def _event(account_sid: str, call_sid: str, url: str, status: str = "ringing") -
     )
 
 
-async def _throughput(storage: Storage, account_sid: str, urls: Sequence[str], seconds: float) -> Any:
+async def _throughput(
+    storage: Storage, account_sid: str, urls: Sequence[str], seconds: float
+) -> dict[str, Any]:
     outbox, writer = storage.outbox, storage.writer
 
     async def publish(until: float) -> None:
@@ -151,7 +153,7 @@ async def _throughput(storage: Storage, account_sid: str, urls: Sequence[str], s
                 for number in range(_PUBLISHED_AT_ONCE)
             ]
             rows = [deliveries.row_of(event) for event in events]
-            await writer.commit(lambda connection, rows=rows: deliveries.insert(connection, rows))
+            await writer.commit(partial(deliveries.insert, rows=rows))
             outbox.committed(events)
             published += len(events)
 

@@ -17,7 +17,7 @@ from callcontrol.accounts.aio.sessions import LINK_LIFE
 from callcontrol.aio.tokens import utc_now
 from callcontrol.bootstrap.aio.administration import Administration
 from callcontrol.clock import timestamp
-from callcontrol.errors import FieldError, ValidationFailed
+from callcontrol.errors import Conflict, FieldError, ValidationFailed
 from callcontrol.models import CURRENCY, ApiKey, Gateway, PhoneNumber
 from callcontrol.wallet.money import rupees
 
@@ -316,6 +316,11 @@ def _policies(given: list[tuple[str, Any]]) -> tuple[dict[str, Any], dict[str, A
 
 def console_link(settings: Settings, arguments: argparse.Namespace) -> int:
     """Run `trunkline console link`."""
+    if not settings.console and not arguments.url:
+        raise Conflict(
+            "TRUNKLINE_CONSOLE=0 switches the console off, and the link would lead to nothing; "
+            "that of another server is named by --url"
+        )
     url = arguments.url or settings.public_url or _here(settings)
     if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
         raise ValidationFailed.of(

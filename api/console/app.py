@@ -114,8 +114,9 @@ class Console:
                 router.add_route(page.method, page.path, handler)
                 if page.method == "GET":
                     router.add_route("HEAD", page.path, handler)
-        router.add_route("GET", f"{HOME}/static/{{version}}/{{name}}", self._static)
         missing = Pages("common", every_account=True)
+        files = f"{HOME}/static/{{version}}/{{name}}"
+        router.add_route("GET", files, self._handler(Page("GET", files, _static, missing, None, public=True)))
         router.add_route("GET", HOME, self._handler(Page("GET", HOME, _home, missing, None)))
         for method in ("GET", "POST"):
             router.add_route(
@@ -274,12 +275,6 @@ class Console:
     async def _root(self, _: web.Request) -> web.StreamResponse:
         return web.Response(status=HTTPStatus.FOUND, headers={**HEADERS, "Location": HOME})
 
-    async def _static(self, request: web.Request) -> web.StreamResponse:
-        found = static_response(request.match_info["version"], request.match_info["name"])
-        if found is None:
-            raise web.HTTPNotFound
-        return found
-
 
 def _admit_operator(visit: Visit) -> None:
     """
@@ -306,6 +301,13 @@ async def _home(visit: Visit) -> web.StreamResponse:
         for entry in entries:
             visit.go(cast(Navigation, entry.nav).path)
     raise Forbidden(refusal_text("no_page_for_key"))
+
+
+async def _static(visit: Visit) -> web.StreamResponse:
+    found = static_response(visit.path("version"), visit.path("name"))
+    if found is None:
+        raise NotFound("There is no such file.")
+    return found
 
 
 async def _missing(visit: Visit) -> web.StreamResponse:

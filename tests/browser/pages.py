@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from playwright.sync_api import Page, expect
+
 from api.console.page import all_pages
 from tests.acceptance.stage import Customer
 from tests.support.ports import free_port
-from tests.support.server_process import wait_until
+from tests.support.server_process import ServerProcess, wait_until
 
-__all__ = ["NO_PAGES", "addresses_of", "declared"]
+__all__ = ["NO_PAGES", "addresses_of", "declared", "show"]
 
 ECHO: Final = "+919800000001"
 NO_PAGES: Final = {
@@ -19,11 +21,24 @@ NO_PAGES: Final = {
     *("/console/events", "/console/live/calls", "/console/server/metrics"),
 }
 """Paths of answers to scripts, and of files."""
+# What a page is to show before it is judged.
+_SHOWN: Final = {
+    "/console/calls/{sid}": "#ladder [role=button]",
+    "/console/live": "#live-rows tr",
+    "/console/server": "figure canvas",
+}
 
 
 def declared() -> set[str]:
     """Paths of all pages of the router."""
     return {page.path for module in all_pages() for page in module.declared if page.method == "GET"}
+
+
+def show(page: Page, server: ServerProcess, path: str, address: str) -> None:
+    """Open a page, and wait until it shows what its script adds; a page of an error is none."""
+    response = page.goto(f"{server.url}{address}")
+    assert response is not None and response.status == 200, path
+    expect(page.locator(_SHOWN.get(path, "main")).first).to_be_visible()
 
 
 def made(customer: Customer, key: str, path: str, body: Any, method: str = "POST") -> Any:

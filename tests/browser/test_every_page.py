@@ -8,24 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final
 
 import pytest
 from playwright.sync_api import Route, expect
 
 from tests.acceptance.stage import Customer
-from tests.browser.pages import NO_PAGES, declared
+from tests.browser.pages import NO_PAGES, declared, show
 from tests.support.browser import Browsing, violations_in_all_looks
 from tests.support.server_process import ServerProcess
 
 pytestmark = pytest.mark.long(reason="opens every page, and judges it in four looks")
-
-# What a page is to show before it is judged.
-SHOWN: Final = {
-    "/console/calls/{sid}": "#ladder [role=button]",
-    "/console/live": "#live-rows tr",
-    "/console/server": "figure canvas",
-}
 
 
 def test_every_page_can_be_used_by_anybody(
@@ -39,9 +31,7 @@ def test_every_page_can_be_used_by_anybody(
         for path, address in sorted(addresses.items()):
             if path in ("/console/accounts", "/console/sign-in"):
                 continue
-            response = page.goto(f"{own_server.url}{address}")
-            assert response is not None and response.status == 200, path
-            expect(page.locator(SHOWN.get(path, "main")).first).to_be_visible()
+            show(page, own_server, path, address)
             found[path] = violations_in_all_looks(page)
         # An entry of the axis, opened.
         page.goto(f"{own_server.url}{addresses['/console/calls/{sid}']}")
@@ -62,9 +52,12 @@ def test_the_pages_of_operators_can_be_used_by_anybody(
         page.get_by_role("button", name="Sign in").click()
         page.wait_for_url("**/console/live")
         call = addresses["/console/calls/{sid}"]
-        for address in ("/console/accounts", "/console/live", "/console/calls", call, "/console/server"):
-            page.goto(f"{own_server.url}{address}")
-            found[address] = violations_in_all_looks(page)
+        shown = {
+            path: path for path in ("/console/accounts", "/console/live", "/console/calls", "/console/server")
+        }
+        for path, address in {**shown, "/console/calls/{sid}": call}.items():
+            show(page, own_server, path, address)
+            found[path] = violations_in_all_looks(page)
         page.goto(f"{own_server.url}/console/wallet")
         expect(page.locator("main")).to_contain_text("choose it first")
         found["no account"] = violations_in_all_looks(page)

@@ -12,27 +12,15 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.acceptance.stage import Customer
+from tests.browser.pages import show
 from tests.browser.test_calls import ECHO, SPEECH, TALKING, place, until
-from tests.support.browser import Browsing
+from tests.support.browser import SHOWS_FOCUS, Browsing
 from tests.support.server_process import ServerProcess
 
 pytestmark = pytest.mark.long(reason="goes through every page key by key")
 
 # More stops than any page has.
 MOST_STOPS = 250
-
-# An outline, or for a line of the axis the frame of its row.
-SHOWS_FOCUS = """() => {
-    const it = document.activeElement;
-    const drawn = getComputedStyle(it);
-    const outlined = drawn.outlineStyle !== "none" && parseFloat(drawn.outlineWidth) >= 1;
-    const row = it.querySelector?.(":scope > .hit");
-    const framed = row && getComputedStyle(row).stroke !== "none";
-    const box = it.getBoundingClientRect();
-    const onScreen = box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
-    const focused = it.matches(":focus-visible, input[type=date]:focus-within");
-    return focused && Boolean(outlined || framed) && onScreen;
-}"""
 
 # Whatever can be used and is shown; of radio buttons of one name, the one that is chosen.
 CONTROLS = """() => {
@@ -93,18 +81,18 @@ def test_every_control_of_every_page_is_reached_and_shows_its_focus(
         for path, address in sorted(addresses.items()):
             if path in ("/console/accounts", "/console/sign-in"):
                 continue
-            page.goto(f"{own_server.url}{address}")
-            expect(page.locator("main")).to_be_visible()
-            assert page.evaluate(CONTROLS) > 0
+            show(page, own_server, path, address)
+            # The menu alone has more.
+            assert page.evaluate(CONTROLS) > 10, path
             left: list[str] = []
             hidden: set[str] = set()
             for _ in range(MOST_STOPS):
                 page.keyboard.press("Tab")
                 found = page.evaluate(LEFT)
+                left = found["left"]
                 if found["over"]:
                     # Behind the last one; nothing has held the focus.
                     break
-                left = found["left"]
                 hidden |= {found["hidden"]} - {""}
                 if not left:
                     break

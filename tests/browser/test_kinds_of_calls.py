@@ -42,6 +42,8 @@ def told(page: Page, *texts: str) -> None:
 
 def measured(page: Page, *lines: str) -> None:
     """Wait until a call that is up has two intervals of each line of its quality."""
+    # Before, the key is that of the levels alone.
+    expect(page.locator("#quality [data-measure=mos]")).to_be_visible(timeout=60_000)
     for line in lines:
         expect(page.locator("#quality .key")).to_contain_text(line, timeout=60_000)
 

@@ -144,6 +144,18 @@ def test_an_operator_is_signed_in_by_a_link_and_out(environment: dict[str, str])
     assert refused.returncode == 1 and "--operator: must be" in refused.stderr
 
 
+def test_a_link_to_a_console_that_is_off_is_refused(environment: dict[str, str]) -> None:
+    off = {**environment, "TRUNKLINE_CONSOLE": "0", "TRUNKLINE_PUBLIC_URL": "https://calls.example"}
+    refused = run(off, "console", "link", "--operator", "asha")
+    assert refused.returncode == 1 and refused.stdout == ""
+    assert "TRUNKLINE_CONSOLE=0" in refused.stderr and "Traceback" not in refused.stderr
+    # Another server of the database may have it.
+    other = result(off, "console", "link", "--operator", "asha", "--url", "https://a.example")
+    assert other["url"].startswith("https://a.example/console/")
+    # Sessions are ended all the same.
+    assert result(off, "console", "end", "--operator", "asha")["ended"] == 1
+
+
 def test_keys_are_listed_rotated_and_revoked(environment: dict[str, str]) -> None:
     sid = result(environment, "accounts", "create", "--name", "Acme")["account_sid"]
     made = result(

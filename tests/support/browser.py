@@ -26,6 +26,7 @@ __all__ = [
     "KEEP",
     "PHONE",
     "SCHEMES",
+    "SHOWS_FOCUS",
     "Browsing",
     "Scheme",
     "chromium",
@@ -55,6 +56,19 @@ HEARD = """async () => {
     return stats.find((one) => one.type === "inbound-rtp")?.totalAudioEnergy ?? 0;
 }"""
 """Expression for the energy of what the newest connection has received."""
+
+SHOWS_FOCUS = """() => {
+    const it = document.activeElement;
+    const drawn = getComputedStyle(it);
+    const outlined = drawn.outlineStyle !== "none" && parseFloat(drawn.outlineWidth) >= 1;
+    const row = it.querySelector?.(":scope > .hit");
+    const framed = row && getComputedStyle(row).stroke !== "none";
+    const box = it.getBoundingClientRect();
+    const onScreen = box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
+    const focused = it.matches(":focus-visible, input[type=date]:focus-within");
+    return focused && Boolean(outlined || framed) && onScreen;
+}"""
+"""Function: does what has the focus show it, by an outline, or as a line of the axis by a frame?"""
 
 # What the policy of a page forbids is an error of the page, whether or not the browser says so.
 _REPORT = """
@@ -156,7 +170,7 @@ def violations_in_all_looks(page: Page) -> list[str]:
     It is loaded once. That it is wider than the screen is a violation, too.
     """
     found: list[str] = []
-    before = page.viewport_size
+    before, is_dark = page.viewport_size, page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
     for width, height in (DESKTOP, PHONE):
         page.set_viewport_size({"width": width, "height": height})
         wider = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
@@ -169,7 +183,8 @@ def violations_in_all_looks(page: Page) -> list[str]:
             found += [f"{scheme}, {width} px: {rule}" for rule in violations(page)]
     if before is not None:
         page.set_viewport_size(before)
-    page.emulate_media(color_scheme=None)
+    # None would leave it dark.
+    page.emulate_media(color_scheme="dark" if is_dark else "light")
     return found
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -48,6 +49,8 @@ REFUSED = {
         404,
     ),
 }
+# Whoever is signed in is led on from here, and nowhere else.
+LEADS_ON = {"/": 302, "/console": 303}
 # It goes on until the page is closed.
 STREAM = "/console/events"
 
@@ -143,12 +146,28 @@ async def test_every_route_of_the_console_has_the_policy_and_keeps_it(
         elif method == "GET":
             query = f"?call={NOWHERE}" if path == STREAM else ""
             answer = await everybody.get(address(path) + query)
-            wanted = (404,) if path == STREAM else (REFUSED.get(path, 200), 302, 303)
-            assert answer.status in wanted, (path, answer.status)
+            wanted = 404 if path == STREAM else {**REFUSED, **LEADS_ON}.get(path, 200)
+            assert answer.status == wanted, (path, answer.status)
         else:
             assert method == "HEAD", (method, path)
             continue
         assert_allowed(answer, path)
+
+
+async def test_answers_that_are_no_pages_have_the_policy(everybody: Person) -> None:
+    """Those of a file that is not there, and to somebody who is not signed in."""
+    nobody = replace(everybody, cookie="")
+    for who, path, status in (
+        (everybody, "/console/static/0/nothing.js", 404),
+        (nobody, "/console/live", 303),
+        (nobody, "/console/live/calls", 303),
+    ):
+        answer = await who.get(path)
+        assert answer.status == status, path
+        assert_allowed(answer, path)
+    events = await nobody.get(STREAM, Accept="text/event-stream")
+    assert events.status == 401
+    assert_allowed(events, STREAM)
 
 
 async def test_every_route_of_the_reference_has_its_policy(app: web.Application, everybody: Person) -> None:

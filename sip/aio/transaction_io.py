@@ -51,6 +51,7 @@ class ClientTransaction:
         "number",
         "purpose",
         "refusal",
+        "repeated",
         "request",
         "trial",
         "user",
@@ -72,13 +73,16 @@ class ClientTransaction:
         self.user = user
         self.purpose = purpose
         self.fallback: Flow | None = None
+        self.repeated = False
+        """Sent again, since no response came in time."""
         self.refusal: str | None = None
-        """Reason of an ICMP error of the request: the next one ends it."""
+        """Reason of an ICMP error of the request: one of its repetition ends it."""
         self.trial: int | None = None
         """Timer of the wait for a connection."""
 
     def send(self, data: bytes) -> None:
-        """Send on the flow of the request."""
+        """Send a repetition, or the ACK of a refusal, on the flow of the request."""
+        self.repeated = True
         self.layer.send(data, self.flow, self.call_id, self)
 
     def on_flow_broken(self) -> None:

@@ -282,6 +282,40 @@ def test_what_a_killed_server_cannot_have_recorded_is_not_billed(at: float) -> N
     assert reconcile(evidence) == []
 
 
+def _late(evidence: Evidence, **changes: Any) -> None:
+    """The placed call was given up after silence, and its callee's answer waited six seconds for the ACK."""
+    late = {"confirmed_at": 107.0, "ended_at": 107.1, "first_rtp_at": None, "last_rtp_at": None}
+    evidence.legs[2] = replace(evidence.legs[2], **{**late, **changes})
+    _bill(evidence, 1, 0.0)
+    evidence.records[1].update(
+        status="no-answer", answered_at=None, duration_sec=0, hangup_cause="NO_USER_RESPONSE"
+    )
+
+
+def test_an_answer_after_its_leg_was_given_up_costs_nothing() -> None:
+    """A callee that answers when its leg was given up after silence gets ACK and BYE, and nobody pays."""
+    evidence = _right()
+    _late(evidence)
+    assert reconcile(evidence) == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"ended_at": 110.0},
+        {"first_rtp_at": 101.1, "last_rtp_at": 107.0},
+        {"ended_by": "us", "byes_received": 0},
+        {"ended_at": None, "ended_by": None},
+    ],
+    ids=["went on", "heard", "ended by the callee", "up"],
+)
+def test_an_answer_that_was_used_is_billed_however_late_its_ack_came(changes: dict[str, Any]) -> None:
+    """A leg that went on after its ACK, was heard, or was ended by its callee was no answer too late."""
+    evidence = _right()
+    _late(evidence, **changes)
+    assert "answered but not billed" in {found.kind for found in reconcile(evidence)}
+
+
 @pytest.mark.parametrize("name", _PLANTED)
 def test_the_oracle_finds_what_is_wrong(name: str) -> None:
     """Every kind of loss, double or false charge that is planted among right calls is found and named."""

@@ -16,7 +16,8 @@ CRASH: Final = "CRASH"
 
 # A kill can hide what came within this time before it: a record is written a moment after its call has moved.
 _BLIND_S: Final = 2.0
-# An answer that crosses a CANCEL is acknowledged and hung up at once; that costs nothing.
+# An answer that crosses a CANCEL, or comes when its leg was given up after silence, is acknowledged and hung
+# up at once; that costs nothing.
 _CROSSED_S: Final = 2.0
 
 
@@ -164,10 +165,22 @@ def _worth(case: _Case, record: dict[str, Any], legs: list[Leg]) -> tuple[int, i
         rate = tariff.inbound_paise if leg.role == "caller" else tariff.outbound_paise
         # RTP that is heard proves that the leg was up, whatever its dialog says.
         up_s = max(min(leg.dialog_s, 1e9), leg.rtp_s)
-        if up_s > _CROSSED_S and leg.confirmed_at is not None:
+        if leg.confirmed_at is not None and not _hung_up_at_once(leg):
             least += rate * _pulses(up_s - apart_s, tariff)
         most += rate * _pulses(up_s + apart_s, tariff)
     return least, most
+
+
+def _hung_up_at_once(leg: Leg) -> bool:
+    """
+    Return True if the server hung up as soon as it had the answer, and nothing was heard meanwhile.
+
+    The answer may have waited for its ACK: it counts from there where the BYE came from the server.
+    """
+    if leg.confirmed_at is None or leg.ended_at is None:
+        return False
+    since = leg.confirmed_at if leg.ended_by == "peer" else leg.answered_at or leg.confirmed_at
+    return max(leg.ended_at - since, leg.rtp_s) <= _CROSSED_S
 
 
 def _worth_of_cut(case: _Case, record: dict[str, Any], legs: list[Leg]) -> tuple[int, int]:
@@ -192,6 +205,8 @@ def _billed_seconds(case: _Case) -> Iterator[Discrepancy]:
         legs = case.group(record)
         if not legs or record["hangup_cause"] == CRASH or not legs[0].answered:
             continue
+        if not record["answered_at"] and _hung_up_at_once(legs[0]):
+            continue  # Nobody had the answer.
         told_s, seen_s = record["duration_sec"] or 0, legs[0].dialog_s
         heard_s = legs[0].rtp_s
         if abs(told_s - seen_s) > case.evidence.apart_s or heard_s > told_s + case.evidence.apart_s:

@@ -33,8 +33,8 @@ _OF_THE_PROGRAM = {
 }
 """Functions without a limit: what they are called with is the program's, not a caller's."""
 _SDP = (
-    "v=0\no=- {n} 1 IN IP4 192.0.2.1\ns=-\nc=IN IP4 192.0.2.1\nt=0 0\nm=audio 4000 RTP/AVP 0\na=sendrecv\n"
-    "a={line}\n"
+    "v=0\no=- {n} 1 IN IP4 192.0.2.1\ns=-\nc=IN IP4 192.0.2.1\nt=0 0\nm=audio 4000 RTP/AVP 0\n{line}\n"
+    "a=sendrecv\n"
 )
 
 
@@ -79,7 +79,7 @@ HOSTILE: list[Callable[[str], object]] = [
     lambda text: SipUri.parse(f"sip:{text}@example.com"),
     lambda text: NameAddr.parse(f"<sip:a@example.com>;tag={text}"),
     lambda text: Via.parse(f"SIP/2.0/UDP example.com;branch={text}"),
-    lambda text: SessionDescription.parse(_SDP.format(n=1, line=f"x:{text[:2000]}").encode()),
+    lambda text: SessionDescription.parse(_SDP.format(n=1, line=f"a=x:{text[:2000]}").encode()),
 ]
 
 
@@ -103,9 +103,12 @@ def test_numbers_that_come_once_fill_little_and_then_nothing() -> None:
     assert more_kib < full_kib / 8
 
 
-@pytest.mark.parametrize("line", ["rtcp:{}", "ssrc:{} cname:x", "crypto:1 AES_CM_128_HMAC_SHA1_80 inline:{}"])
+@pytest.mark.parametrize(
+    "line",
+    ["a=rtcp:{}", "a=ssrc:{} cname:x", "a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:{}", "k=base64:{}"],
+)
 def test_lines_of_one_call_alone_are_not_kept(line: str) -> None:
-    """Each description has a port of its own for RTCP, and sources and keys."""
+    """Each description has a port of its own for RTCP, and sources and keys, whatever line is the first."""
     common = caches.functions()["media.sdp.parser._common_lines"]
     before = common.cache_info().currsize
     for number in range(20):

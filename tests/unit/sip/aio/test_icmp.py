@@ -69,6 +69,42 @@ async def test_the_second_error_ends_every_request_to_the_port(stage: Stage) -> 
     stage.finish()
 
 
+async def test_a_request_that_was_just_sent_survives_the_errors_of_another(stage: Stage) -> None:
+    """The peer may be back, or the errors forged by someone beyond it who sees the branch of his own call."""
+    raw = stage.raw(stage.alice)
+    old = stage.alice.call(RAW)
+    refuse(stage, RAW, "INVITE")
+    stage.advance(0.55)
+    quoted = sent(stage, RAW, "INVITE")[-1]
+    new = stage.alice.call(RAW)
+    for _ in range(3):
+        refuse(stage, RAW, "INVITE", quoted=quoted)
+    assert (old.names, new.names) == (["Failed"], [])
+    stage.advance(0.1)
+    raw.respond(raw.requests("INVITE")[-1], 200, body=SDP)
+    stage.advance()
+    assert new.names == ["Answered"]
+    new.session.hangup()
+    stage.advance()
+    raw.respond(raw.requests("BYE")[0], 200)
+    stage.finish()
+
+
+async def test_the_end_of_others_counts_as_the_first_error(stage: Stage) -> None:
+    stage.alice.call(DEAD)
+    refuse(stage, DEAD, "INVITE")
+    stage.advance(0.55)
+    quoted = sent(stage, DEAD, "INVITE")[-1]
+    later = stage.alice.call(DEAD)
+    refuse(stage, DEAD, "INVITE", quoted=quoted)
+    refuse(stage, DEAD, "INVITE")
+    assert later.names == [], "a second error, but none of a repetition"
+    stage.advance(0.55)
+    refuse(stage, DEAD, "INVITE")
+    assert later.last(Failed).cause == "transport"
+    stage.finish()
+
+
 async def test_a_peer_that_is_back_for_the_repetition_gets_the_call(stage: Stage) -> None:
     raw = stage.raw(stage.alice)
     alice = stage.alice.call(RAW)
@@ -153,8 +189,9 @@ async def test_a_quote_of_the_least_length_has_the_branch(stage: Stage) -> None:
     alice = stage.alice.call(DEAD, headers=headers)
     [data] = sent(stage, DEAD, "INVITE")
     assert len(data) > 520
-    for _ in range(2):
-        refuse(stage, DEAD, "INVITE", quoted=data[:520])
+    refuse(stage, DEAD, "INVITE", quoted=data[:520])
+    stage.advance(0.55)
+    refuse(stage, DEAD, "INVITE", quoted=data[:520])
     assert alice.last(Failed).cause == "transport"
     stage.finish()
 

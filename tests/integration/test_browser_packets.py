@@ -153,7 +153,7 @@ async def test_the_path_of_a_call_is_not_taken_by_another_call(desk: Desk) -> No
         body = {"sdp": BrowserPeer(b"").offer(), "to": NUMBER}
         status, call, headers = await desk.ask("POST", "/v1/webrtc/calls", body)
         assert status == 201, call
-        lines = dict(line.split(":", 1) for line in call["sdp"].splitlines() if line.startswith("a=ice-"))
+        lines = dict(line.split(":", 1) for line in call["sdp"].splitlines() if ":" in line)
         made.append(headers["Location"])
         checks.append((f"{lines['a=ice-ufrag']}:peer", lines["a=ice-pwd"]))
     server = ("127.0.0.1", desk.server.services.browser_calls.socket.address[1])

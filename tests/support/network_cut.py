@@ -35,7 +35,9 @@ def nothing_arrives(udp_port: int) -> Iterator[None]:
 def _socket_of(udp_port: int) -> socket.socket:
     """Find a bound UDP socket among our descriptors; the caller closes what is returned, a copy."""
     for entry in Path("/proc/self/fd").iterdir():
-        with suppress(OSError):  # no socket, or closed meanwhile
+        with suppress(OSError):  # closed meanwhile
+            if not entry.is_socket():
+                continue
             copy = socket.socket(fileno=os.dup(int(entry.name)))
             if copy.type == socket.SOCK_DGRAM and copy.family != socket.AF_UNIX:
                 if copy.getsockname()[1] == udp_port:

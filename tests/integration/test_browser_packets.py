@@ -181,7 +181,7 @@ async def test_the_path_of_a_call_is_not_taken_by_another_call(desk: Desk) -> No
 
 
 def _signed(response: bytes) -> bytes:
-    """What a response's signature is of: all before it, with a length that ends with it."""
+    """Part of a response that is signed: all before the signature, with a length that ends with it."""
     return response[:2] + struct.pack("!H", 36) + response[4:32]
 
 

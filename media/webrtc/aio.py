@@ -386,9 +386,12 @@ class BrowserSocket:
         request = parse_request(datagram)
         if request is None:
             return
-        leg = self._legs.get(request.username.partition(":")[0])
-        response = None if leg is None else leg.receive_check(request, source)
-        if leg is not None and response is not None:
+        leg, known = self._legs.get(request.username.partition(":")[0]), self._of_browser.get(source)
+        if leg is None or (known is not None and known is not leg and known.ice.selected == source):
+            # The path of a call is not another's, whose page might forge its source.
+            return
+        response = leg.receive_check(request, source)
+        if response is not None:
             self._of_browser[source] = leg
             self.send(response, source)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import hmac
 import os
 import socket
+import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -20,7 +23,7 @@ from tests.integration.test_called_browsers import answer, page
 from tests.support.browser_peer import BrowserPeer, binding_request
 from tests.support.customers import add_customer
 from tests.support.loopback_server import loopback_settings
-from tests.support.waiting import look_again, until
+from tests.support.waiting import PATIENCE_S, look_again, until
 from tests.support.webhook_stage import Receiver
 
 ECHO = "+919800000001"
@@ -141,6 +144,45 @@ async def test_strangers_neither_speak_nor_end_a_call(desk: Desk) -> None:
             assert (await desk.reaches(call["call_sid"], "active"))["reason"] is None
             with pytest.raises(BlockingIOError):
                 stranger.recv(2048)
+
+
+async def test_the_path_of_a_call_is_not_taken_by_another_call(desk: Desk) -> None:
+    await desk.bind(target="forward", forward_to=ECHO)
+    made, checks = [], []
+    for _ in range(2):
+        body = {"sdp": BrowserPeer(b"").offer(), "to": NUMBER}
+        status, call, headers = await desk.ask("POST", "/v1/webrtc/calls", body)
+        assert status == 201, call
+        lines = dict(line.split(":", 1) for line in call["sdp"].splitlines() if ":" in line)
+        made.append(headers["Location"])
+        checks.append((f"{lines['a=ice-ufrag']}:peer", lines["a=ice-pwd"]))
+    server = ("127.0.0.1", desk.server.services.browser_calls.socket.address[1])
+    loop = asyncio.get_running_loop()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as source:
+        source.bind(("127.0.0.1", 0))
+        source.setblocking(False)
+        # As if the page of the second call had forged the source: signed with its own password.
+        for check in (checks[0], checks[1], checks[0]):
+            source.sendto(binding_request(*check), server)
+        passwords = []
+        for _ in range(2):
+            answer_ = await asyncio.wait_for(loop.sock_recv(source, 2048), PATIENCE_S)
+            passwords.append(
+                next(
+                    pwd for _, pwd in checks if hmac.digest(pwd.encode(), _signed(answer_), "sha1") in answer_
+                )
+            )
+        assert passwords == [checks[0][1]] * 2
+        await desk.ask("DELETE", made[0])
+        # Free again.
+        source.sendto(binding_request(*checks[1]), server)
+        assert await asyncio.wait_for(loop.sock_recv(source, 2048), PATIENCE_S)
+    await desk.ask("DELETE", made[1])
+
+
+def _signed(response: bytes) -> bytes:
+    """Part of a response that is signed: all before the signature, with a length that ends with it."""
+    return response[:2] + struct.pack("!H", 36) + response[4:32]
 
 
 async def test_a_flood_of_checks_stops_nobody_s_audio(desk: Desk) -> None:

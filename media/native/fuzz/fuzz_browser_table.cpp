@@ -54,6 +54,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         fuzz::require(table.size() == owners.size());
         for (const auto& [number, owner] : owners)
             fuzz::require(table.find(address_of(number)) == owner);
+        std::size_t sources = 0;
+        for (const auto& each : legs)
+            sources += each->sources.size();
+        fuzz::require(sources == owners.size());
     }
     return 0;
 }

@@ -3,10 +3,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <memory>
 #include <optional>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -111,6 +113,13 @@ TEST_CASE("a leg has the addresses that were learnt, until another learns them o
     CHECK(table.size() == 3);
     table.learn(second, at(1001));
     CHECK(table.find(at(1001)) == &second);
+    // However often: legs that take an address from each other remember it once.
+    for (int n = 0; n < 100; ++n) {
+        table.learn(first, at(1001));
+        table.learn(second, at(1001));
+    }
+    CHECK(first.sources.size() == 2);
+    CHECK(second.sources.size() == 1);
     table.forget(first);
     CHECK(table.find(at(1000)) == nullptr);
     CHECK(table.find(at(1001)) == &second);
@@ -313,6 +322,29 @@ TEST_CASE("nothing passes once a leg or its stream is closed") {
     CHECK(browsers.socket->send(stun(), at(browser.udp_port())) == open);
 }
 
+TEST_CASE("what has the port of a closed stream gets nothing of its browser") {
+    Browsers browsers;
+    Peer browser;
+    auto leg = browsers.socket->open_leg();
+    auto stream = browsers.bench.open();
+    leg->learn(at(browser.udp_port()));
+    REQUIRE(leg->connect(at(stream->udp_port())));
+    const std::uint16_t port = stream->udp_port();
+    stream->close();
+    std::unique_ptr<Peer> next;
+    REQUIRE(browsers.bench.until([&] {
+        try {
+            next = std::make_unique<Peer>("127.0.0.1", port);
+        } catch (const std::runtime_error&) {
+        }
+        return next != nullptr;
+    }));
+    browser.send(browsers.udp_port, {0, false, 1, 160, 7}, codes(1));
+    browsers.settle(browser);
+    CHECK(leg->packets() == 1);
+    CHECK_FALSE(next->hear(60));
+}
+
 TEST_CASE("a leg is joined to a stream that is open, and to one at a time") {
     Browsers browsers;
     Peer browser;
@@ -332,6 +364,36 @@ TEST_CASE("a leg is joined to a stream that is open, and to one at a time") {
     CHECK(first->snapshot().packets_in == 0);
     first->close();
     CHECK_FALSE(leg->connect(at(closed_port)));
+}
+
+TEST_CASE("legs, streams and the socket come and go while packets pour in") {
+    for (const std::size_t threads : {1U, 2U}) {
+        Browsers browsers(threads);
+        Peer browser;
+        std::atomic<bool> over = false;
+        std::thread pouring([&] {
+            for (std::uint16_t n = 0; !over; ++n)
+                browser.send(browsers.udp_port, {0, false, n, n * 160U, 7}, codes(1));
+        });
+        for (int n = 0; n < 50; ++n) {
+            auto leg = browsers.socket->open_leg();
+            auto stream = browsers.bench.open();
+            auto other = browsers.bench.open(stream.get());
+            stream->connect(towards(browsers.udp_port));
+            other->connect(towards(browser.udp_port()));
+            (void)stream->link(*other);
+            leg->learn(at(browser.udp_port()));
+            leg->select(at(browser.udp_port()));
+            CHECK(leg->connect(at(stream->udp_port())));
+            CHECK(browsers.bench.until([&] { return leg->packets() > 0; }));
+            if (n % 3 == 0) leg->close();
+            if (n % 3 == 1) stream->close();
+        }
+        browsers.bench.media->close();
+        over = true;
+        pouring.join();
+        CHECK_FALSE(browsers.socket->open());
+    }
 }
 
 TEST_CASE("the port of a released socket is free again") {

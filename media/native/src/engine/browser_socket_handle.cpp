@@ -56,7 +56,8 @@ bool BrowserLegHandle::connect(const io::Address& local) {
     owner_->shard_->submit(make_command([leg = leg_, joined, local](std::int64_t) {
         if (leg->stream != nullptr) leg->stream->join(nullptr);
         if (joined != nullptr) joined->join(leg);
-        leg->port = local;
+        // Of a stream that was closed, another may have the port.
+        leg->port = joined != nullptr ? io::Address() : local;
     }));
     lead();
     return true;

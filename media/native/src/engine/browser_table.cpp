@@ -26,6 +26,7 @@ Muxed demultiplex(std::span<const std::uint8_t> datagram) {
 void BrowserTable::learn(BrowserLeg& leg, const io::Address& source) {
     BrowserLeg*& known = legs_[source];
     if (known == &leg) return;
+    if (known != nullptr) std::erase(known->sources, source);
     known = &leg;
     leg.sources.push_back(source);
 }

@@ -17,8 +17,8 @@ class Stream;
 /// One browser's leg, as the thread of the browsers' socket knows it.
 struct BrowserLeg final : util::Node {
     Stream* stream = nullptr;          ///< If it is of this thread; else
-    io::Address port;                  ///< the address at which it receives.
-    std::vector<io::Address> sources;  ///< Addresses that were learnt, over all time.
+    io::Address port;                  ///< the address at which it receives, else empty.
+    std::vector<io::Address> sources;  ///< Addresses that are its own.
     util::Counter packets;             ///< Of RTP and RTCP that came from the browser.
 };
 

@@ -113,6 +113,35 @@ def test_a_caller_that_cancels_sees_no_failure(tmp_path: Path, mute: bool, statu
             node.close()
 
 
+def test_a_final_response_is_repeated_until_its_ack(tmp_path: Path) -> None:
+    """A caller that hears nothing for longer than a node may be silent still learns of the end."""
+    nodes = [FullNode(), FullNode()]
+    try:
+        with Front(tmp_path) as front, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as caller:
+            front.start([node.address for node in nodes])
+            caller.bind(("127.0.0.1", 0))
+            caller.settimeout(15.0)
+            caller.sendto(request_of(caller, "INVITE", front), (front.host, front.port))
+            # After 0, 0.5, 1.5 and 3.5 s.
+            copies = 0
+            while copies < 4:
+                copies += received(caller).status == 503
+    finally:
+        for node in nodes:
+            node.close()
+
+
+def test_a_cancel_of_nothing_is_answered(tmp_path: Path) -> None:
+    """The front has forgotten the call, or was restarted: its caller need not wait for an end."""
+    with Front(tmp_path) as front:
+        node = FullNode()
+        try:
+            front.start([node.address])
+            assert asked(front.address, "CANCEL", f"sip:{FORWARDED}@{front.host}")[0] == 481
+        finally:
+            node.close()
+
+
 def received(caller: socket.socket) -> Message:
     """The next message that the front sends."""
     message = Message.read(caller.recv(65_535))

@@ -133,7 +133,7 @@ def test_a_final_response_is_repeated_until_its_ack(tmp_path: Path) -> None:
 
 
 def test_a_carrier_may_take_longer_to_answer_than_a_node(tmp_path: Path) -> None:
-    """It is asked as without a front."""
+    """It is asked for four seconds, as without a front; then its node learns that it is silent."""
     up = FullNode()
     try:
         with (
@@ -150,6 +150,9 @@ def test_a_carrier_may_take_longer_to_answer_than_a_node(tmp_path: Path) -> None
             # After 0, 0.5, 1.5 and 3.5 s.
             for _ in range(4):
                 assert received(carrier).method == "INVITE"
+            responses = iter(lambda: received(node), None)
+            finals = (told for told in responses if (told.status or 0) >= 200)
+            assert next(finals).status == 408
     finally:
         up.close()
 

@@ -167,7 +167,9 @@ def assert_peers_are_told(evidence: Evidence, killed_at: float) -> None:
         # Who hangs up by itself meanwhile is told by nobody.
         if leg.confirmed_at is not None and leg.confirmed_at < written:
             assert leg.ended_at < until, leg
-            told["BYE"] += leg.ended_by == "peer"
+            if leg.ended_by == "peer":
+                assert "Q.850;cause=41" in leg.reason, leg
+                told["BYE"] += 1
         elif leg.role == "callee" and not leg.answered and leg.began_at < written:
             assert (leg.cancels, leg.ended_by) == (1, "cancelled") and leg.ended_at < until, leg
             told["CANCEL"] += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +14,10 @@ import pytest
 from tests.faults.lengths import count
 from tests.faults.oracle import Evidence, Hook, Leg, assert_nothing_lost, reconcile
 from tests.faults.oracle.dialogs import Caller, Dialog, Manner
-from tests.faults.oracle.sip_text import Message, answer
+from tests.faults.oracle.far_ends import Side
+from tests.faults.oracle.sip_text import Message, answer, request
 from tests.faults.oracle.stage import OracleStage
+from tests.support.ports import free_port
 from tests.support.virtual_time import VirtualTimeLoop
 from tests.support.waiting import PATIENCE_S
 
@@ -361,3 +364,24 @@ def test_a_caller_gives_up_that_never_hears_the_end_of_what_it_cancelled() -> No
 
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         runner.run(give_up())
+
+
+def test_far_ends_read_all_messages_that_have_come() -> None:
+    """Audio of hundreds of calls leaves few looks at the socket of all messages, which must not overflow."""
+    port, messages = free_port(), 50
+    options = request(f"OPTIONS sip:127.0.0.1:{port} SIP/2.0", [("Call-ID", "c"), ("CSeq", "1 OPTIONS")])
+
+    async def answered(asker: socket.socket) -> None:
+        side = Side("callee", lambda _: Manner())
+        side.open(port)
+        for _ in range(messages):
+            asker.sendto(options, ("127.0.0.1", port))
+        for _ in range(2):  # One look at the sockets, and what it has found.
+            await asyncio.sleep(0)
+        side.close()
+        for _ in range(messages):
+            assert asker.recv(65_535).startswith(b"SIP/2.0 200 ")
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asker:
+        asker.setblocking(False)
+        asyncio.run(answered(asker))

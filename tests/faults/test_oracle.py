@@ -346,7 +346,7 @@ class _Sent:
 
 
 def test_a_caller_gives_up_that_never_hears_the_end_of_what_it_cancelled() -> None:
-    """Its CANCEL is answered, its INVITE is not: it waits for 32 s, which the oracle sees (RFC 3261 9.1)."""
+    """A caller whose CANCEL is answered and whose INVITE is not waits for 32 s, and the oracle sees that."""
     leg, wire = _leg("c", "caller", _A, status=None, ended_at=None, ended_by=None), _Sent()
 
     async def give_up() -> None:

@@ -107,9 +107,8 @@ def assert_none_ended(evidence: Evidence, steady: set[str]) -> None:
 
 def calls_that_stay(stage: FrontedStage) -> set[str]:
     """Set up calls on both nodes that nobody hangs up; returns their Call-IDs."""
-    stage.load(10.0, {"forwarded": 1}, calls=_STEADY)
-    stage.wait(lambda: stage.far.up() >= _STEADY, "calls do not come up")
-    stage.carry(*stage.nodes)
+    stage.set_up_calls_that_stay(_STEADY)
+    stage.wait(lambda: all(leg["answered_at"] for leg in callers(stage)), "calls do not come up")
     return {leg["call_id"] for leg in callers(stage)}
 
 

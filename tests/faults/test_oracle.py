@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +13,12 @@ import pytest
 
 from tests.faults.lengths import count
 from tests.faults.oracle import Evidence, Hook, Leg, assert_nothing_lost, reconcile
+from tests.faults.oracle.dialogs import Caller, Dialog, Manner
+from tests.faults.oracle.far_ends import Side
+from tests.faults.oracle.sip_text import Message, answer, request
 from tests.faults.oracle.stage import OracleStage
+from tests.support.ports import free_port
+from tests.support.virtual_time import VirtualTimeLoop
 from tests.support.waiting import PATIENCE_S
 
 _A, _B = "session-a", "session-b"
@@ -353,3 +360,62 @@ def test_a_cancel_that_crosses_the_answer_costs_nothing(tmp_path: Path) -> None:
         assert_nothing_lost(evidence)
         ends = {(leg.role, leg.answered) for leg in evidence.legs}
         assert ends >= {("caller", False), ("caller", True), ("callee", True)}, "they did not cross"
+
+
+class _Sent:
+    """A wire that keeps the requests of a far end."""
+
+    address = "127.0.0.1:9"
+
+    def __init__(self) -> None:
+        self.requests: dict[str, Message] = {}
+
+    def send(self, data: bytes, to: tuple[str, int]) -> None:
+        message = Message.read(data)
+        assert message is not None
+        self.requests[message.method] = message
+
+    def over(self, dialog: Dialog) -> None:
+        """Nothing is kept."""
+
+
+def test_a_caller_gives_up_that_never_hears_the_end_of_what_it_cancelled() -> None:
+    """A caller whose CANCEL is answered and whose INVITE is not waits for 32 s, and the oracle sees that."""
+    leg, wire = _leg("c", "caller", _A, status=None, ended_at=None, ended_by=None), _Sent()
+
+    async def give_up() -> None:
+        caller = Caller(wire, leg, ("127.0.0.1", 9), Manner(cancel_s=1.0), "+919812345678")
+        caller.call()
+        for method, status in (("INVITE", 100), ("CANCEL", 200)):
+            response = Message.read(answer(wire.requests[method], status, "far"))
+            assert response is not None
+            caller.on_answer(response)
+            await asyncio.sleep(2.0)
+        await asyncio.sleep(28.0)
+        assert leg.ended_by is None
+        await asyncio.sleep(2.0)
+        assert leg.ended_by == "unanswered"
+
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        runner.run(give_up())
+
+
+def test_far_ends_read_all_messages_that_have_come() -> None:
+    """Audio of hundreds of calls leaves few looks at the socket of all messages, which must not overflow."""
+    port, messages = free_port(), 50
+    options = request(f"OPTIONS sip:127.0.0.1:{port} SIP/2.0", [("Call-ID", "c"), ("CSeq", "1 OPTIONS")])
+
+    async def answered(asker: socket.socket) -> None:
+        side = Side("callee", lambda _: Manner())
+        side.open(port)
+        for _ in range(messages):
+            asker.sendto(options, ("127.0.0.1", port))
+        for _ in range(2):  # One look at the sockets, and what it has found.
+            await asyncio.sleep(0)
+        side.close()
+        for _ in range(messages):
+            assert asker.recv(65_535).startswith(b"SIP/2.0 200 ")
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asker:
+        asker.setblocking(False)
+        asyncio.run(answered(asker))

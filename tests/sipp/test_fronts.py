@@ -66,15 +66,16 @@ class FullNode:
             self._socket.sendto(answer(invite, 503, "full"), peer)
 
 
-def test_a_call_that_no_node_takes_is_refused_with_503(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mute", [False, True])
+def test_a_call_that_no_node_takes_is_refused_with_503(tmp_path: Path, mute: bool) -> None:
     """Every node is asked, and the caller learns that it may come again; it does not see a failure, 500."""
-    nodes = [FullNode(), FullNode()]
+    nodes = [FullNode(mute=mute), FullNode(mute=mute)]
     try:
         with Front(tmp_path) as front:
             front.start([node.address for node in nodes])
             status, response = asked(front.address, "INVITE", f"sip:{FORWARDED}@{front.host}")
         assert status == 503 and "Retry-After: 5\r\n" in response
-        assert [node.refused for node in nodes] == [1, 1]
+        assert [node.refused for node in nodes] == ([0, 0] if mute else [1, 1])
     finally:
         for node in nodes:
             node.close()
@@ -95,11 +96,11 @@ def test_a_caller_that_cancels_sees_no_failure(tmp_path: Path, mute: bool, statu
             front.start([node.address for node in nodes])
             caller.bind(("127.0.0.1", 0))
             caller.settimeout(15.0)
-            caller.sendto(request_of(caller, "INVITE", front), (front.host, front.port))
+            caller.sendto(request_of(caller, "INVITE", front.host), (front.host, front.port))
             # Without a response of its node the front ends a call at its CANCEL, whatever the node says.
             for provisional in (100,) if mute else (100, 180):
                 assert received(caller).status == provisional
-            caller.sendto(request_of(caller, "CANCEL", front), (front.host, front.port))
+            caller.sendto(request_of(caller, "CANCEL", front.host), (front.host, front.port))
             # In either order; a final one is repeated until its ACK.
             statuses: dict[str, int] = {}
             while statuses.keys() != {"CANCEL", "INVITE"}:
@@ -113,17 +114,71 @@ def test_a_caller_that_cancels_sees_no_failure(tmp_path: Path, mute: bool, statu
             node.close()
 
 
-def received(caller: socket.socket) -> Message:
+def test_a_final_response_is_repeated_until_its_ack(tmp_path: Path) -> None:
+    """A caller that hears nothing for longer than a node may be silent still learns of the end."""
+    nodes = [FullNode(), FullNode()]
+    try:
+        with Front(tmp_path) as front, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as caller:
+            front.start([node.address for node in nodes])
+            caller.bind(("127.0.0.1", 0))
+            caller.settimeout(15.0)
+            caller.sendto(request_of(caller, "INVITE", front.host), (front.host, front.port))
+            # After 0, 0.5, 1.5 and 3.5 s.
+            copies = 0
+            while copies < 4:
+                copies += received(caller).status == 503
+    finally:
+        for node in nodes:
+            node.close()
+
+
+def test_a_carrier_may_take_longer_to_answer_than_a_node(tmp_path: Path) -> None:
+    """It is asked for four seconds, as without a front; then its node learns that it is silent."""
+    up = FullNode()
+    try:
+        with (
+            Front(tmp_path) as front,
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as node,
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as carrier,
+        ):
+            for one in (node, carrier):
+                one.bind(("127.0.0.1", 0))
+                one.settimeout(15.0)
+            front.start([up.address, "sip:{}:{}".format(*node.getsockname())])
+            to = "{}:{}".format(*carrier.getsockname())
+            node.sendto(request_of(node, "INVITE", to), (front.host, front.port))
+            # After 0, 0.5, 1.5 and 3.5 s.
+            for _ in range(4):
+                assert received(carrier).method == "INVITE"
+            responses = iter(lambda: received(node), None)
+            finals = (told for told in responses if (told.status or 0) >= 200)
+            assert next(finals).status == 408
+    finally:
+        up.close()
+
+
+def test_a_cancel_of_nothing_is_answered(tmp_path: Path) -> None:
+    """The front has forgotten the call, or was restarted: its caller need not wait for an end."""
+    with Front(tmp_path) as front:
+        node = FullNode()
+        try:
+            front.start([node.address])
+            assert asked(front.address, "CANCEL", f"sip:{FORWARDED}@{front.host}")[0] == 481
+        finally:
+            node.close()
+
+
+def received(party: socket.socket) -> Message:
     """The next message that the front sends."""
-    message = Message.read(caller.recv(65_535))
+    message = Message.read(party.recv(65_535))
     assert message is not None
     return message
 
 
-def request_of(caller: socket.socket, method: str, front: Front) -> bytes:
+def request_of(party: socket.socket, method: str, to: str) -> bytes:
     """An INVITE of the socket's, or its CANCEL."""
-    host, port = caller.getsockname()
-    uri = f"sip:{FORWARDED}@{front.host}"
+    host, port = party.getsockname()
+    uri = f"sip:{FORWARDED}@{to}"
     headers = [
         ("Via", f"SIP/2.0/UDP {host}:{port};branch=z9hG4bK{port};rport"),
         ("From", f"<sip:somebody@{host}>;tag={port}"),

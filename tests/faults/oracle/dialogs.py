@@ -288,7 +288,13 @@ class Caller(Dialog):
         if self.leg.cancels:
             return
         self.leg.cancels += 1
-        self._ask("CANCEL", self._within("CANCEL", 1, self._branch), lambda: self._end("unanswered"))
+        self._ask("CANCEL", self._within("CANCEL", 1, self._branch), lambda: None)
+        # RFC 3261 9.1: also when the CANCEL is answered, its INVITE may never be.
+        self._later(_GIVEN_UP_S, self._stay_without_end)
+
+    def _stay_without_end(self) -> None:
+        if self.leg.status is None:
+            self._end("unanswered")
 
 
 class Callee(Dialog):

@@ -58,6 +58,15 @@ class FrontedStage(NodesStage):
         for node in nodes:
             self.wait(partial(_carries_calls, node), "a node gets no calls", 3 * PATIENCE_S)
 
+    def set_up_calls_that_stay(self, number: int) -> None:
+        """Set up calls that nobody hangs up: at least so many, on every node."""
+        before = self.far.up()
+        self.load(10.0)
+        self.wait(lambda: self.far.up() >= before + number, "calls do not come up")
+        # The front spreads them by chance.
+        self.carry(*self.nodes)
+        self.far.ask("stop")
+
     @property
     def refusals(self) -> set[int]:
         """Statuses with which nodes may refuse calls: of the short version, on a busy machine, 503."""
@@ -84,6 +93,9 @@ def assert_none_failed(evidence: Evidence, refusals: set[int], soon_s: float, si
     assert not causes & {"CRASH", "SYSTEM_SHUTDOWN"}
     lost = [leg for leg in callers if not leg.answered and leg.ended_by != "cancelled"]
     assert {leg.status for leg in lost} <= refusals, lost
+    # A caller that does not give up by itself does so when a test ends, whatever it has waited for.
+    silent = [leg for leg in callers if leg.kind != "cancelled" and leg not in lost and set_up_s(leg) is None]
+    assert not [leg for leg in silent if (leg.ended_at or 0.0) - leg.began_at > 2 * soon_s], silent
     heard = [leg for leg in evidence.legs if leg.began_at >= since and leg.answered and leg.dialog_s > 1.0]
     longest_s = max(set_up_s(leg) or 0.0 for leg in callers)
     silence_s = max(leg.longest_silence_s for leg in heard if leg.kind != "streamed")

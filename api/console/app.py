@@ -306,7 +306,7 @@ async def _home(visit: Visit) -> web.StreamResponse:
 async def _static(visit: Visit) -> web.StreamResponse:
     found = static_response(visit.path("version"), visit.path("name"))
     if found is None:
-        raise NotFound("There is no such file.")
+        raise NotFound(refusal_text("no_such_file"))
     return found
 
 

@@ -184,9 +184,8 @@ class AgentStream:
         self._attach()
         limit_s = self._settings.start_timeout_s if self.model is None else self._settings.model_timeout_s
         if limit_s is not None and not self._got_message:
-            self._start_timer = self._loop.call_later(
-                limit_s, self._fail, _CLOSE_NO_PONG, "the agent is silent"
-            )
+            silent = _CLOSE_NO_PONG, "the agent is silent"
+            self._start_timer = self._loop.call_later(limit_s, self._fail, *silent)
 
     def _attach(self) -> None:
         """Join socket and tap, so that audio passes; a vendor's model gets none before it is ready."""
@@ -200,10 +199,9 @@ class AgentStream:
     def send_audio(self, frames: bytes, track: Track = "inbound") -> None:
         """Send audio of a track: one or more whole frames, in the encoding of the stream."""
         assert len(frames) % self._frame_bytes == 0
-        if self._closed or self._tap is None or self._socket is None:
-            return
-        if self.model is None or self.model.takes_audio:
-            self._socket.audio(frames, track)
+        socket = None if self._closed or self._tap is None else self._socket
+        if socket is not None and (self.model is None or self.model.takes_audio):
+            socket.audio(frames, track)
 
     def listen(self, listening: Listening) -> None:
         """

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from api.console.feed import Subscription
 from api.console.page import Pages
-from api.console.rendering import HEADERS
+from api.console.rendering import HEADERS, refusal_text
 from api.console.visit import HOME, UUID, Visit
 from api.http.event_stream import send_events
 from api.http.session import signed_in_by
@@ -42,7 +42,7 @@ async def stream(visit: Visit) -> web.StreamResponse:
         Unauthorized: The pages are of the session that `session` names, and the cookie is of another one.
     """
     if visit.query("session") not in ("", visit.events):
-        raise Unauthorized("These pages are of another session.")
+        raise Unauthorized(refusal_text("other_session"))
     reads = visit.may("calls.read")
     wanted = Subscription(
         every=reads and visit.query("calls") == "all",
@@ -68,7 +68,7 @@ async def _calls(visit: Visit) -> Collection[str]:
     """
     named = set(visit.request.query.getall("call", ()))
     if len(named) > MOST_CALLS:
-        raise ValidationFailed.of("call", f"must be at most {MOST_CALLS}")
+        raise ValidationFailed.of("call", refusal_text("too_many_calls", most=MOST_CALLS))
     found = set()
     for call_sid in named:
         if UUID.fullmatch(call_sid) is not None:

@@ -115,7 +115,7 @@ async def test_tls_that_an_engine_has_is_not_taken_for_none() -> None:
             audio_format=("l16", 8000),
             max_frames=10,
             max_message_bytes=1000,
-            on_message=lambda kind, code, data, played_bytes: None,
+            on_message=lambda *_: None,
         )
 
     adopt(ours).release()

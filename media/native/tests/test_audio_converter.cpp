@@ -61,6 +61,26 @@ TEST_CASE("pieces of any size sound like the whole") {
     }
 }
 
+TEST_CASE("behind a complete piece the audio goes on as if it had not been cut") {
+    for (const std::uint32_t from : {8000U, 24'000U, 44'100U}) {
+        if (!dsp::can_resample(from, 16'000)) return;
+        const std::uint32_t piece = from / 10;
+        const auto pcm = tone(from, 5 * piece);
+        const auto expected = bytes_of(dsp::resample(pcm, from, 16'000));
+        const auto all = bytes_of(pcm);
+        AudioConverter converter({Encoding::l16, from}, {Encoding::l16, 16'000});
+        for (std::size_t n = 0; n < 5; ++n) {
+            CAPTURE(from);
+            CAPTURE(n);
+            const auto heard = converter.whole(std::span(all).subspan(n * 2 * piece, 2 * piece));
+            REQUIRE(heard.size() == 2 * 1600);
+            // Only what depends on the samples behind the piece, 10 ms of it, is another.
+            const std::size_t sure = 2 * 1600 - 2 * 176;
+            CHECK(std::equal(heard.begin(), heard.begin() + sure, expected.begin() + n * 2 * 1600));
+        }
+    }
+}
+
 TEST_CASE("codes of one rate are converted without a filter, and the same format not at all") {
     AudioConverter same({Encoding::mulaw, 8000}, {Encoding::mulaw, 8000});
     CHECK(same.unchanged());

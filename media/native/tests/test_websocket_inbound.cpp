@@ -324,6 +324,26 @@ TEST_CASE("random bytes end in a violation or in waiting, never elsewhere") {
     }
 }
 
+TEST_CASE("audio that waits is searched for again only when all messages before it are handled") {
+    Reader reader;
+    const auto describe = [](const char* place) {
+        const std::vector<AudioEvent::Member> members{{place, AudioEvent::Kind::audio, "", 0}};
+        return std::make_unique<AudioEvent>(members, false);
+    };
+    auto event = describe("/a");
+    reader.inbound.learn(event);
+    reader.inbound.play(true);
+    const std::string audio = R"({"a":"YWI="})";
+    reader.read(server_text("one") + server_text("two") + server_text(audio) + server_text("three"));
+    CHECK(reader.notes.taken() == Seen{"text one", "text two"});
+    event = describe("/b");
+    reader.inbound.learn(event);
+    reader.inbound.handled(0, reader.now_ns);
+    CHECK(reader.notes.taken().empty());
+    reader.inbound.handled(0, reader.now_ns);
+    CHECK(reader.notes.taken() == Seen{"text " + audio, "text three"});
+}
+
 TEST_CASE("audio by its description is played at once, in its order among the messages") {
     Reader reader;
     const auto describe = [](std::uint64_t least, bool binary) {

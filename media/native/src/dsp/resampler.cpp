@@ -69,21 +69,30 @@ Resampler::Resampler(std::uint32_t from_hz, std::uint32_t to_hz) : from_hz_(from
     if (state == nullptr) throw std::bad_alloc();
     filter_ = std::make_unique<Filter>();
     filter_->state.reset(state);
+    begin();
 }
 
-std::vector<std::int16_t> Resampler::convert(std::span<const std::int16_t> in) {
-    if (filter_ == nullptr) return {in.begin(), in.end()};
-    SpeexResamplerState* state = filter_->state.get();
-    speex_resampler_reset_mem(state);
-    // The delay of the filter is left out at the beginning and asked for at the end.
-    speex_resampler_skip_zeros(state);
-    const std::uint64_t size = (std::uint64_t{in.size()} * to_hz_ + from_hz_ - 1) / from_hz_;
-    std::vector<std::int16_t> out(size);
-    const std::size_t written = dsp::convert(state, in, out);
-    const std::vector<std::int16_t> tail(static_cast<std::size_t>(speex_resampler_get_input_latency(state)) +
-                                         1);
-    dsp::convert(state, tail, std::span(out).subspan(written));
-    return out;
+void Resampler::begin() {
+    if (filter_ == nullptr) return;
+    speex_resampler_reset_mem(filter_->state.get());
+    // The delay of the filter is left out at the beginning: `feed` waits for it instead.
+    speex_resampler_skip_zeros(filter_->state.get());
+}
+
+void Resampler::feed(std::span<const std::int16_t> in, std::vector<std::int16_t>& out) {
+    if (filter_ == nullptr) {
+        out.insert(out.end(), in.begin(), in.end());
+        return;
+    }
+    // With room for more than there can be, the filter takes all samples.
+    const std::size_t begin = out.size();
+    out.resize(begin + static_cast<std::size_t>(std::uint64_t{in.size()} * to_hz_ / from_hz_) + 2);
+    out.resize(begin + convert(filter_->state.get(), in, std::span(out).subspan(begin)));
+}
+
+std::size_t Resampler::reach() const {
+    if (filter_ == nullptr) return 0;
+    return static_cast<std::size_t>(speex_resampler_get_input_latency(filter_->state.get())) + 1;
 }
 
 #else
@@ -94,8 +103,14 @@ Resampler::Resampler(std::uint32_t from_hz, std::uint32_t to_hz) : from_hz_(from
     if (!can_resample(from_hz, to_hz)) throw std::invalid_argument("these rates cannot be converted");
 }
 
-std::vector<std::int16_t> Resampler::convert(std::span<const std::int16_t> in) {
-    return {in.begin(), in.end()};
+void Resampler::begin() {}
+
+void Resampler::feed(std::span<const std::int16_t> in, std::vector<std::int16_t>& out) {
+    out.insert(out.end(), in.begin(), in.end());
+}
+
+std::size_t Resampler::reach() const {
+    return 0;
 }
 
 #endif
@@ -106,7 +121,13 @@ Resampler::~Resampler() = default;
 
 std::vector<std::int16_t> resample(std::span<const std::int16_t> in, std::uint32_t from_hz,
                                    std::uint32_t to_hz) {
-    return can_resample(from_hz, to_hz) ? Resampler(from_hz, to_hz).convert(in) : std::vector<std::int16_t>{};
+    if (!can_resample(from_hz, to_hz)) return {};
+    Resampler resampler(from_hz, to_hz);
+    std::vector<std::int16_t> out;
+    resampler.feed(in, out);
+    resampler.feed(std::vector<std::int16_t>(resampler.reach()), out);
+    out.resize((std::uint64_t{in.size()} * to_hz + from_hz - 1) / from_hz);
+    return out;
 }
 
 }  // namespace trunkline::dsp

@@ -25,7 +25,7 @@ constexpr std::uint32_t pause_tick_ms = 5;
 
 /// Longer events are converted elsewhere: others of this thread would miss their time.
 constexpr std::size_t max_converted_bytes = 32 * 1024;
-/// Bytes of conversion that are as much work as one that is read.
+/// Bytes that are as much work to read as one is to convert.
 constexpr std::size_t conversion_cost = 4;
 
 /// Keys of one thread, fetched many at a time.

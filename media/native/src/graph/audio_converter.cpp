@@ -12,8 +12,6 @@ namespace trunkline::graph {
 
 namespace {
 
-/// Upper bound of the audio before and after a sample that the filter needs.
-constexpr std::size_t context_ms = 10;
 /// Least audio converted at a time: an agent that sends single samples would keep us busy.
 constexpr std::size_t least_ms = 5;
 
@@ -36,23 +34,26 @@ AudioConverter::AudioConverter(AudioFormat from, AudioFormat to)
       to_(to),
       step_in_(steps_of(from, to).first),
       step_out_(steps_of(from, to).second),
-      context_((from.rate_hz * context_ms / 1000 + step_in_ - 1) / step_in_ * step_in_),
+      context_(0),
       least_(from.rate_hz * least_ms / 1000) {
-    if (from.rate_hz != to.rate_hz) resampler_.emplace(from.rate_hz, to.rate_hz);
+    if (from.rate_hz == to.rate_hz) return;
+    resampler_.emplace(from.rate_hz, to.rate_hz);
+    context_ = (resampler_->reach() + step_in_ - 1) / step_in_ * step_in_;
 }
 
 std::vector<std::uint8_t> AudioConverter::convert(std::span<const std::uint8_t> audio) {
     if (unchanged()) return {audio.begin(), audio.end()};
     const Samples samples = decoded(audio);
-    return encoded(resampler_ ? feed(samples) : samples);
+    if (!resampler_) return encoded(samples);
+    waiting_.insert(waiting_.end(), samples.begin(), samples.end());
+    if (waiting_.size() < least_) return {};
+    Samples out;
+    feed(std::exchange(waiting_, {}), out);
+    return encoded(out);
 }
 
 std::vector<std::uint8_t> AudioConverter::flush() {
-    if (!resampler_ || waiting_.empty()) return {};
-    // Pad to a whole number of steps, so that the next sample coincides with one of the other rate.
-    const std::int16_t last = waiting_.back();
-    waiting_.resize((waiting_.size() + step_in_ - 1) / step_in_ * step_in_, last);
-    return encoded(cut(waiting_.size(), Samples(context_, last)));
+    return continues_ || !waiting_.empty() ? encoded(rest()) : std::vector<std::uint8_t>{};
 }
 
 std::vector<std::uint8_t> AudioConverter::whole(std::span<const std::uint8_t> audio) {
@@ -63,8 +64,9 @@ std::vector<std::uint8_t> AudioConverter::whole(std::span<const std::uint8_t> au
 }
 
 void AudioConverter::reset() {
-    before_.clear();
     waiting_.clear();
+    before_.clear();
+    continues_ = false;
 }
 
 AudioConverter::Samples AudioConverter::decoded(std::span<const std::uint8_t> audio) const {
@@ -87,30 +89,45 @@ std::vector<std::uint8_t> AudioConverter::encoded(std::span<const std::int16_t> 
     return audio;
 }
 
-AudioConverter::Samples AudioConverter::feed(std::span<const std::int16_t> samples) {
-    waiting_.insert(waiting_.end(), samples.begin(), samples.end());
-    if (waiting_.size() < context_) return {};
-    const std::size_t size = (waiting_.size() - context_) / step_in_ * step_in_;
-    if (size == 0 || size < least_) return {};
-    const Samples after(waiting_.begin() + static_cast<std::ptrdiff_t>(size),
-                        waiting_.begin() + static_cast<std::ptrdiff_t>(size + context_));
-    return cut(size, after);
-}
-
-/// Convert the first `size` samples that wait, with the audio before them and `after` around them.
-AudioConverter::Samples AudioConverter::cut(std::size_t size, std::span<const std::int16_t> after) {
-    const auto end = waiting_.begin() + static_cast<std::ptrdiff_t>(size);
-    const std::size_t begin = before_.size() / step_in_ * step_out_;
-    before_.insert(before_.end(), waiting_.begin(), end);
-    Samples all = before_;
-    all.insert(all.end(), after.begin(), after.end());
-    const Samples out = resampler_->convert(all);
+/// Convert the next samples of the audio.
+void AudioConverter::feed(std::span<const std::int16_t> samples, Samples& out) {
+    if (samples.empty()) return;
+    if (!continues_) {
+        continues_ = true;
+        taken_ = made_ = 0;
+        skipped_ = before_.size() / step_in_ * step_out_;
+        resampler_->begin();
+        filter(before_, out);
+    }
+    filter(samples, out);
+    taken_ += samples.size();
+    before_.insert(before_.end(), samples.begin(), samples.end());
     if (before_.size() > context_)
         before_.erase(before_.begin(), before_.end() - static_cast<std::ptrdiff_t>(context_));
-    waiting_.erase(waiting_.begin(), end);
-    const std::size_t made = std::min(size / step_in_ * step_out_, out.size() - std::min(begin, out.size()));
-    const auto from = out.begin() + static_cast<std::ptrdiff_t>(std::min(begin, out.size()));
-    return {from, from + static_cast<std::ptrdiff_t>(made)};
+}
+
+void AudioConverter::filter(std::span<const std::int16_t> samples, Samples& out) {
+    const std::size_t begin = out.size();
+    resampler_->feed(samples, out);
+    const std::size_t old = std::min(skipped_, out.size() - begin);
+    const auto first = out.begin() + static_cast<std::ptrdiff_t>(begin);
+    out.erase(first, first + static_cast<std::ptrdiff_t>(old));
+    skipped_ -= old;
+    made_ += out.size() - begin;
+}
+
+/// Convert what waits as if the last sample went on, and end there.
+AudioConverter::Samples AudioConverter::rest() {
+    Samples out;
+    feed(std::exchange(waiting_, {}), out);
+    const std::int16_t last = before_.back();
+    const std::size_t made = made_ - out.size();
+    // To a whole number of steps, so that the next sample coincides with one of the other rate.
+    feed(Samples((step_in_ - taken_ % step_in_) % step_in_, last), out);
+    filter(Samples(resampler_->reach(), last), out);
+    out.resize(taken_ / step_in_ * step_out_ - made);
+    continues_ = false;
+    return out;
 }
 
 }  // namespace trunkline::graph

@@ -74,7 +74,7 @@ void Inbound::work_on(std::int64_t now_ns) {
 std::size_t Inbound::work(std::span<const std::uint8_t> bytes, std::int64_t now_ns) {
     std::size_t taken = 0;
     while (!finished_ && !budget_.paused()) {
-        const Front next = front(bytes.subspan(taken));
+        Front next = front(bytes.subspan(taken));
         if (next.state == Front::State::incomplete) break;
         if (next.state == Front::State::invalid) {
             finish(MessageKind::violation, next.code, bytes_of(next.reason));
@@ -117,7 +117,6 @@ Inbound::Front Inbound::front(std::span<const std::uint8_t> bytes) const {
     front.final = header->final;
     front.opcode = static_cast<Opcode>(header->opcode);
     front.payload = bytes.subspan(header->header_bytes, payload_bytes);
-    front.audio = audio_in(front);
     return front;
 }
 
@@ -140,10 +139,19 @@ bool Inbound::too_long(const FrameHeader& header) const {
     return !header.control() && header.payload_bytes > max_message_bytes_ - fragments_.size();
 }
 
-bool Inbound::may_take(const Front& front) const {
-    if (closing_ || unhandled_ == 0 || static_cast<std::uint8_t>(front.opcode) >= 8) return true;
-    if (front.audio) return false;
-    return unhandled_ < max_unhandled && unhandled_bytes_ + front.payload.size() <= max_unhandled_bytes;
+/// True if nothing keeps a frame waiting; then its audio is known.
+bool Inbound::may_take(Front& front) {
+    const bool data = static_cast<std::uint8_t>(front.opcode) < 8;
+    const bool behind = data && !closing_ && unhandled_ > 0;
+    // What must wait in any case is not searched for audio, nor again with each message that is handled: of a
+    // long one that would be more work than it was counted for.
+    if (behind && (held_long_ || unhandled_ >= max_unhandled ||
+                   unhandled_bytes_ + front.payload.size() > max_unhandled_bytes)) {
+        return false;
+    }
+    front.audio = audio_in(front);
+    held_long_ = behind && front.audio;
+    return !held_long_;
 }
 
 /// The audio of a frame that can be played without being understood.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -19,7 +20,7 @@ bool can_resample(std::uint32_t from_hz, std::uint32_t to_hz);
 std::vector<std::int16_t> resample(std::span<const std::int16_t> in, std::uint32_t from_hz,
                                    std::uint32_t to_hz);
 
-/// The same conversion for many sounds, one after another, which shares the filter between them.
+/// The same conversion of a sound that comes in pieces, and of others after it.
 class Resampler {
   public:
     /// Throws `std::invalid_argument` where `can_resample` says no.
@@ -28,11 +29,14 @@ class Resampler {
     Resampler& operator=(Resampler&&) noexcept;
     ~Resampler();
 
-    /// Bring a whole sound to the other rate, as `resample` does.
-    std::vector<std::int16_t> convert(std::span<const std::int16_t> in);
+    /// Begin another sound.
+    void begin();
 
-    std::uint32_t from_hz() const { return from_hz_; }
-    std::uint32_t to_hz() const { return to_hz_; }
+    /// Convert the next samples of the sound, and append to `out` what no later sample changes.
+    void feed(std::span<const std::int16_t> in, std::vector<std::int16_t>& out);
+
+    /// Samples on either side of one that decide what becomes of it.
+    std::size_t reach() const;
 
   private:
     struct Filter;

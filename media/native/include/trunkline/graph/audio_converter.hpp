@@ -13,8 +13,8 @@ namespace trunkline::graph {
 
 /// Converts continuous audio in pieces, as if it were one piece.
 ///
-/// Each piece is brought to the other rate together with the audio around it, whose result is then cut off:
-/// so the joints cannot be heard, and the last few milliseconds always wait for the audio after them.
+/// The filter goes on from piece to piece: so the joints cannot be heard, and the last few milliseconds
+/// always wait for the audio after them. Where they were not waited for, it begins anew, in the audio before.
 class AudioConverter {
   public:
     /// Of any rate that `dsp::can_resample`; throws `std::invalid_argument` for others.
@@ -43,18 +43,23 @@ class AudioConverter {
 
     Samples decoded(std::span<const std::uint8_t> audio) const;
     std::vector<std::uint8_t> encoded(std::span<const std::int16_t> samples) const;
-    Samples feed(std::span<const std::int16_t> samples);
-    Samples cut(std::size_t size, std::span<const std::int16_t> after);
+    void feed(std::span<const std::int16_t> samples, Samples& out);
+    void filter(std::span<const std::int16_t> samples, Samples& out);
+    Samples rest();
 
     AudioFormat from_;
     AudioFormat to_;
     std::optional<dsp::Resampler> resampler_;  ///< Only between different rates.
     std::size_t step_in_;                      ///< Smallest counts of samples of equal duration
     std::size_t step_out_;                     ///< at both rates.
-    std::size_t context_;                      ///< Samples before and after a piece, whole steps.
+    std::size_t context_;                      ///< Samples that the filter begins anew with, whole steps.
     std::size_t least_;                        ///< Samples that are converted at a time, at least.
-    Samples before_;
-    Samples waiting_;
+    Samples waiting_;                          ///< Fewer than those.
+    Samples before_;                           ///< The last samples that were converted.
+    bool continues_ = false;                   ///< The filter is in the midst of the audio. Since it began:
+    std::size_t taken_ = 0;                    ///< samples that went in,
+    std::size_t made_ = 0;                     ///< samples that came out,
+    std::size_t skipped_ = 0;                  ///< samples still to come of the audio before.
 };
 
 }  // namespace trunkline::graph

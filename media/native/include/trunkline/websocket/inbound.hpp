@@ -127,7 +127,7 @@ class Inbound {
     bool too_long(const FrameHeader& header) const;
     std::size_t work(std::span<const std::uint8_t> bytes, std::int64_t now_ns);
     void work_on(std::int64_t now_ns);
-    bool may_take(const Front& front) const;
+    bool may_take(Front& front);
     std::optional<Audio> audio_in(const Front& front) const;
     bool matches(std::span<const std::uint8_t> text) const;
     void take(const Front& front);
@@ -150,8 +150,9 @@ class Inbound {
     Learned learned_ = Learned::nothing;
     bool plays_ = false;
     bool expects_pong_ = false;
-    bool held_ = false;     ///< The next frame waits until a message is handled.
-    bool closing_ = false;  ///< Only the answer to our close frame counts.
+    bool held_ = false;       ///< The next frame waits until a message is handled.
+    bool held_long_ = false;  ///< It is audio, and waits until all are.
+    bool closing_ = false;    ///< Only the answer to our close frame counts.
     bool finished_ = false;
     std::size_t unhandled_ = 0;
     std::size_t unhandled_bytes_ = 0;

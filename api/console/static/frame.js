@@ -84,17 +84,24 @@ function follow() {
   if (!session) return;
   const notice = (name) => document.querySelector(`[data-notice=${name}]`);
   let typed = false;
+  let leaving = false;
   let away = null;
   document.addEventListener("input", () => { typed = true; });
+  // The answer to a form leads on, that to signing out too.
+  document.addEventListener("submit", (event) => { leaving = !event.defaultPrevented; });
   listen({
     onHello: () => { clearTimeout(away); notice("away").hidden = true; },
     onLost: () => { clearTimeout(away); away = setTimeout(() => { notice("away").hidden = false; }, AWAY_MS); },
     onRefresh: () => {
-      if (missed === "own") return;
+      if (missed === "own" || leaving) return;
       if (missed === "load" && !typed) window.location.reload();
       else notice("stale").hidden = false;
     },
-    onEnd: () => { if (missed === "say") window.location.assign("/console"); else window.location.reload(); },
+    onEnd: () => {
+      if (leaving) return;
+      if (missed === "say") window.location.assign("/console");
+      else window.location.reload();
+    },
   });
 }
 

@@ -1,7 +1,7 @@
 """New calls as one statement, on PostgreSQL: money is held, reserves are opened and records inserted."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -37,7 +37,7 @@ def enter(connection: Connection, wanted: Sequence[Wanted], rows: Sequence[Row])
         return set()
     entered: set[str] = set()
     if len(by_sid) == 1:
-        one = _ENTER_ONE_WITHIN if first["limited"] else _ENTER_ONE
+        one = _enter_one(clauses.holding_within if first["limited"] else clauses.holding)
         rows_entered = one.all(connection, {**by_sid[first["call_sid"]], "calls": 1, "opening": 0})
     else:
         rows_entered = (_ENTER_WITHIN if first["limited"] else _ENTER).all(connection, list(by_sid.values()))
@@ -74,9 +74,10 @@ def _entering(holding: Callable[[Given], sa.Update], given: sa.CTE) -> sa.Select
     return sa.select(given.c.call_sid, has_reserve.label("opened")).where(covered).add_cte(recorded)
 
 
-def _entering_one(holding: Callable[[Given], sa.Update]) -> sa.Select[str, bool]:
+@lru_cache(2)
+def _enter_one(holding: Callable[[Given], sa.Update]) -> Statement:
     """
-    As ``_entering``, for one call.
+    Return the statement that does as ``_entering``, for one call.
 
     Without a table of one row and sums over it, which take PostgreSQL longer than the rest.
     """
@@ -92,10 +93,8 @@ def _entering_one(holding: Callable[[Given], sa.Update]) -> sa.Select[str, bool]
     opened = into(reserves).returning(reserves.c.call_sid).cte("opened")
     call_sid = sa.bindparam("call_sid", type_=sa.Text).label("call_sid")
     has_reserve = sa.exists(sa.select(opened.c.call_sid)).label("opened")
-    return sa.select(call_sid, has_reserve).select_from(held).add_cte(into(calls).cte("recorded"))
+    return Statement(sa.select(call_sid, has_reserve).select_from(held).add_cte(into(calls).cte("recorded")))
 
 
-_ENTER_ONE: Final = Statement(_entering_one(clauses.holding))
-_ENTER_ONE_WITHIN: Final = Statement(_entering_one(clauses.holding_within))
 _ENTER: Final = RowsStatement([*calls.c, *_MONEY], partial(_entering, clauses.holding))
 _ENTER_WITHIN: Final = RowsStatement([*calls.c, *_MONEY], partial(_entering, clauses.holding_within))

@@ -65,7 +65,7 @@ SHOWS_FOCUS = """() => {
     const framed = row && getComputedStyle(row).stroke !== "none";
     const box = it.getBoundingClientRect();
     const onScreen = box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
-    const focused = it.matches(":focus-visible, input[type=date]:focus-within");
+    const focused = it.matches(":focus-visible, input[type=datetime-local]:focus-within");
     return focused && Boolean(outlined || framed) && onScreen;
 }"""
 """Function: does what has the focus show it, by an outline, or as a line of the axis by a frame?"""

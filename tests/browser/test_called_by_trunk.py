@@ -10,14 +10,15 @@ import pytest
 
 from tests.browser.test_phone import LISTEN_FOR_KEYS, Telephone, telephone
 from tests.interop.conftest import HELD_IN_SILENCE, number, trust
-from tests.interop.peers import HAVE_PJSUA, Pjsua
+from tests.interop.peers import Pjsua
 from tests.sipp.exchange import Exchange
 from tests.support.browser import HEARD, Browsing
+from tests.support.needs import needs_pjsua
 from tests.support.server_process import wait_until
 
 pytestmark = [
     pytest.mark.long("a real browser, and a real endpoint"),
-    pytest.mark.skipif(not HAVE_PJSUA, reason="pjsua2 (pjsua2-python) is not installed"),
+    needs_pjsua,
 ]
 
 CALLER_HZ = 500

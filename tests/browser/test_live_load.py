@@ -9,11 +9,12 @@ from playwright.sync_api import expect
 
 from tests.sipp.exchange import Exchange
 from tests.support.browser import Browsing, violations
-from tests.support.sipp_run import SIPP, Load
+from tests.support.needs import needs_sipp
+from tests.support.sipp_run import Load
 
 pytestmark = [
     pytest.mark.long("calls of ten seconds"),
-    pytest.mark.skipif(SIPP is None, reason="SIPp is not installed (Debian: sip-tester)"),
+    needs_sipp,
 ]
 
 CALLS = 12

@@ -16,12 +16,11 @@ from tests.faults.lengths import count, progress, seconds
 from tests.faults.oracle import assert_nothing_lost
 from tests.faults.oracle.stage import OracleStage
 from tests.sipp.exchange import FORWARDED, Exchange
+from tests.support.needs import needs_sipp
 from tests.support.ports import free_port
 from tests.support.server_process import wait_until
-from tests.support.sipp_run import SIPP, Load
+from tests.support.sipp_run import Load
 from tests.support.waiting import PATIENCE_S
-
-needs_sipp = pytest.mark.skipif(SIPP is None, reason="SIPp is not installed (Debian: sip-tester)")
 
 _MIX = {"forwarded": 4, "streamed": 2, "cancelled": 1, "outbound": 2, "otp": 1, "masked": 2}
 _STOP_S = 3 * PATIENCE_S

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.sipp.exchange import Exchange
+from tests.support.needs import needs_sipp
 from tests.support.server_process import wait_until
-from tests.support.sipp_run import SIPP, Load, Sipp
+from tests.support.sipp_run import Load, Sipp
 from tests.support.waiting import PATIENCE_S
 
 pytestmark = [
-    pytest.mark.skipif(SIPP is None, reason="SIPp is not installed (Debian: sip-tester)"),
+    needs_sipp,
     pytest.mark.durable,
 ]
 

@@ -20,10 +20,11 @@ from tests.faults.oracle.fronted_stage import FrontedStage, assert_none_failed
 from tests.faults.oracle.stage import FORWARDED, FarEnds
 from tests.faults.test_killed_node import assert_others_are_whole
 from tests.support.kamailio import ask, needs_kamailio
+from tests.support.needs import needs_sipp
 from tests.support.ports import free_port
 from tests.support.postgres import running_postgres
 from tests.support.server_process import ServerProcess
-from tests.support.sipp_run import SIPP, Load, start_sipp
+from tests.support.sipp_run import Load, start_sipp
 from tests.support.waiting import PATIENCE_S
 
 # `make test` installs what is missing here; a run without make goes on with the rest, and says so.
@@ -108,7 +109,7 @@ def test_nobody_names_its_own_source(stage: FrontedStage) -> None:
         assert ask(target, "INVITE", f"sip:{FORWARDED}@127.0.0.1", host=host, fields=forged) == 403
 
 
-@pytest.mark.skipif(SIPP is None, reason="SIPp is not installed (Debian: sip-tester)")
+@needs_sipp
 def test_a_flood_by_the_front_bans_who_floods(stage: FrontedStage, tmp_path: Path) -> None:
     """A stranger floods the nodes by the front: it is banned, the front is not, and no good call fails."""
     for number in range(_FLOODS):

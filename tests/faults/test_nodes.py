@@ -17,14 +17,15 @@ from tests.faults.lengths import count
 from tests.faults.oracle.nodes_stage import NodesStage
 from tests.sipp.exchange import FORWARDED, Exchange
 from tests.support.kamailio import ask
+from tests.support.needs import needs_sipp
 from tests.support.ports import free_port
 from tests.support.postgres import PostgresServer, running_postgres
 from tests.support.server_process import Reply, ServerProcess, wait_until
-from tests.support.sipp_run import SIPP, Load, Sipp
+from tests.support.sipp_run import Load, Sipp
 from tests.support.waiting import PATIENCE_S
 
 pytestmark = [
-    pytest.mark.skipif(SIPP is None, reason="SIPp is not installed (Debian: sip-tester)"),
+    needs_sipp,
     pytest.mark.durable,
     pytest.mark.long(reason="two servers in processes of their own, of which one drains or is away"),
 ]

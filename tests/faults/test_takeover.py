@@ -12,11 +12,12 @@ from tests.faults.lengths import count
 from tests.faults.oracle import assert_nothing_lost
 from tests.faults.oracle.stage import OracleStage
 from tests.sipp.exchange import Exchange
+from tests.support.needs import needs_sipp
 from tests.support.server_process import ServerFailed, wait_until
-from tests.support.sipp_run import SIPP, Load
+from tests.support.sipp_run import Load
 from tests.support.waiting import PATIENCE_S
 
-pytestmark = pytest.mark.skipif(SIPP is None, reason="SIPp is not installed (Debian: sip-tester)")
+pytestmark = needs_sipp
 
 TAKEOVERS = count("TAKEOVERS", short=2, long=50)
 RATE = 10.0

@@ -19,8 +19,9 @@ import pytest
 from tests.faults.lengths import SOAK, progress
 from tests.faults.peers import Peer, answers, deaf_after, silent
 from tests.sipp.exchange import FORWARDED, Exchange
+from tests.support.needs import needs_sipp
 from tests.support.server_process import wait_until
-from tests.support.sipp_run import SIPP, Load, Sipp
+from tests.support.sipp_run import Load, Sipp
 from tests.support.waiting import PATIENCE_S
 
 NUMBER: Final = "+919812345678"
@@ -205,7 +206,7 @@ def test_a_transfer_to_a_target_that_vanishes(stage: Stage) -> None:
 
 
 @pytest.mark.long(reason="waits out the loss of media")
-@pytest.mark.skipif(SIPP is None, reason="SIPp is not installed (Debian: sip-tester)")
+@needs_sipp
 @pytest.mark.parametrize("side", ["caller", "callee"])
 def test_a_far_end_that_is_killed_or_stopped(tmp_path: Path, side: str) -> None:
     """A far end whose process is killed, or stopped, in a call with audio ends it by the media timeout."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.call_cost import FOR_CLUSTERS, share_of_clusters
-from tests.support.sipp_run import SIPP
+from tests.support.needs import needs_sipp
 
 pytestmark = pytest.mark.real_time(reason="a server in a process of its own")
 
@@ -56,7 +56,7 @@ def test_a_single_server_imports_no_library_of_clusters(tmp_path: Path) -> None:
     assert imported & {*modules_of_extras(), *_OWN} == set()
 
 
-@pytest.mark.skipif(SIPP is None, reason="SIPp is not installed (Debian: sip-tester)")
+@needs_sipp
 @pytest.mark.long(reason="a server whose function calls are counted, with and without calls")
 def test_clusters_cost_a_call_of_a_single_server_little(tmp_path: Path) -> None:
     """At most 3 % of the function calls of a forwarded call are of code that exists for clusters alone."""

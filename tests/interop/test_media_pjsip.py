@@ -9,11 +9,12 @@ import pytest
 from media.capabilities import built_codecs, has_srtp
 from tests.interop.conftest import MakePjsua, connect, hang_up, number, reach, trust
 from tests.interop.hearing import heard_tone
-from tests.interop.peers import HAVE_PJSUA, Pjsua
+from tests.interop.peers import Pjsua
 from tests.sipp.exchange import Exchange
+from tests.support.needs import needs_pjsua
 
 pytestmark = [
-    pytest.mark.skipif(not HAVE_PJSUA, reason="pjsua2 (pjsua2-python) is not installed"),
+    needs_pjsua,
     pytest.mark.timeout(180),
 ]
 encrypted = pytest.mark.skipif(not has_srtp(), reason="the engine was built without SRTP")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.interop.conftest import MakePjsua, connect, hang_up, number, reach
-from tests.interop.peers import HAVE_PJSUA
 from tests.sipp.exchange import Exchange
+from tests.support.needs import needs_pjsua
 
 pytestmark = [
-    pytest.mark.skipif(not HAVE_PJSUA, reason="pjsua2 (pjsua2-python) is not installed"),
+    needs_pjsua,
     pytest.mark.timeout(180),
 ]
 

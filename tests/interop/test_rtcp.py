@@ -7,8 +7,9 @@ import threading
 import pytest
 
 from tests.interop.conftest import MakeBaresip, MakePjsua, connect, hang_up, number, reach
-from tests.interop.peers import HAVE_BARESIP, HAVE_PJSUA
+from tests.interop.peers import HAVE_BARESIP
 from tests.sipp.exchange import Exchange
+from tests.support.needs import needs_pjsua
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -30,7 +31,7 @@ def check_quality(exchange: Exchange) -> None:
 
 
 @pytest.mark.long(reason="waits for reports, which are seconds apart")
-@pytest.mark.skipif(not HAVE_PJSUA, reason="pjsua2 (pjsua2-python) is not installed")
+@needs_pjsua
 def test_pjsip_reports(clean: Exchange, pjsua: MakePjsua) -> None:
     caller, callee = pjsua("alice"), pjsua("callee")
     reach(clean, callee.port)

@@ -9,9 +9,10 @@ import pytest
 
 from media.capabilities import has_srtp
 from tests.interop.conftest import HELD_IN_SILENCE, MakeBaresip, MakePjsua, connect, hang_up, number, reach
-from tests.interop.peers import HAVE_BARESIP, HAVE_PJSUA
+from tests.interop.peers import HAVE_BARESIP
 from tests.sipp.exchange import Exchange
 from tests.support.certificates import Authority, Issued
+from tests.support.needs import needs_pjsua
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -38,7 +39,7 @@ def exchange(tmp_path_factory: pytest.TempPathFactory, authority: Authority) -> 
         yield running
 
 
-@pytest.mark.skipif(not HAVE_PJSUA, reason="pjsua2 (pjsua2-python) is not installed")
+@needs_pjsua
 def test_pjsip_calls_and_is_called(
     clean: Exchange, pjsua: MakePjsua, authority: Authority, peer: Issued
 ) -> None:
@@ -58,7 +59,7 @@ def test_pjsip_calls_and_is_called(
     hang_up(callee, "in1", caller, "c")
 
 
-@pytest.mark.skipif(not HAVE_PJSUA, reason="pjsua2 (pjsua2-python) is not installed")
+@needs_pjsua
 @pytest.mark.skipif(not has_srtp(), reason="the engine was built without SRTP")
 def test_a_gateway_of_tls_and_srtp_gets_encrypted_media(
     clean: Exchange, pjsua: MakePjsua, authority: Authority, peer: Issued

@@ -9,6 +9,7 @@ from benchmarks.sut import tools_missing
 
 pytestmark = [
     pytest.mark.long("a server, calls that are up, and the same calls twice"),
+    # `make test` installs them; the benchmark itself refuses to run without.
     pytest.mark.skipif(bool(tools_missing()), reason=f"needs {', '.join(tools_missing())}"),
 ]
 

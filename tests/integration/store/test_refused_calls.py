@@ -48,7 +48,8 @@ class LateAnswer:
         self._write = storage.database.write
         self._answer = asyncio.Event()
         self.committed = asyncio.Event()
-        storage.database.write = self._write_late  # type: ignore[method-assign]  # stands before the real one
+        database: Any = storage.database
+        database.write = self._write_late
         self._settings, storage.writer._settings = (
             storage.writer._settings,
             replace(storage.writer._settings, timeout_s=0.05),
@@ -157,11 +158,11 @@ async def test_the_end_of_a_refused_call_is_written_once(
     record, event = inbound(account)
     await late.refuses(record, event)
     taken = take(storage)
-    settle_all = storage.calls._transactions.write_all
+    settle_all: Any = storage.calls._transactions.write_all
     broken: list[bool] = []
 
     def break_once(*values: object) -> object:
-        result = settle_all(*values)  # type: ignore[arg-type]  # what it is called with is passed on
+        result: object = settle_all(*values)
         if not broken:
             broken.append(True)
             raise OSError("the connection is lost")
@@ -200,8 +201,9 @@ async def test_a_refused_call_whose_process_dies_is_ended_by_the_next(
 
 async def settle_former(storage: Storage) -> None:
     """End the calls of the process that was killed, as a start does."""
+    no_user_agent: Any = None  # No leg had begun, so nobody is to be told by SIP.
     recovery = CrashRecovery(
-        None,  # type: ignore[arg-type]  # no leg had begun
+        no_user_agent,
         storage.calls,
         storage.directory,
         PRODUCTS,

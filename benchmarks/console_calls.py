@@ -22,7 +22,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from benchmarks.growth import ENVIRONMENT, held_calls
 from benchmarks.machine import TOOL_PREFIX, describe
-from benchmarks.sut import SystemUnderTest
+from benchmarks.sut import RTP_PORTS, SystemUnderTest
 from benchmarks.w1_signalling import step
 from tests.support.server_process import ServerFailed, wait_until
 
@@ -36,13 +36,14 @@ _SETTLED_S = 3.0
 
 @dataclass(frozen=True)
 class Load:
-    """Pages that are open, calls that are up, and the calls of each turn."""
+    """Pages that are open, calls that are up, the calls of each turn, and the RTP ports of the server."""
 
     pages: int = 200
     up: int = 500
     rate: float = 10.0
     seconds: float = 20.0
     rounds: int = 3
+    rtp_ports: int = RTP_PORTS
 
 
 def measure(load: Load) -> dict[str, Any]:
@@ -50,7 +51,7 @@ def measure(load: Load) -> dict[str, Any]:
     turns: dict[int, list[dict[str, Any]]] = {0: [], load.pages: []}
     with (
         tempfile.TemporaryDirectory(prefix="trunkline-console-") as folder,
-        SystemUnderTest(Path(folder), ENVIRONMENT) as sut,
+        SystemUnderTest(Path(folder), ENVIRONMENT, rtp_ports=load.rtp_ports) as sut,
     ):
         token = _sign_in(sut)
         # The first calls fill caches and pools; they are not counted.

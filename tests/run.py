@@ -7,8 +7,8 @@ test   all but what is marked `long`, with the native tests
 long   what `test` leaves out: the marked tests, and property tests with all their examples
 =====  =============================================================================================
 
-Tests of real time share the cores with loads and with each other: the few that failed run again alone, which
-is told. Native tests under sanitizers have the machine to themselves, and have one chance.
+Tests of real time share the cores with loads and with each other: the few that failed run again, each
+alone, which is told. Native tests under sanitizers have the machine to themselves, and have one chance.
 
 What follows the tier goes to pytest. ``TEST_RUNNERS`` is how many processes run tests; most of them wait,
 so three for each processor are the default, eight at most: the ports of 127.0.0.1 are divided among them.
@@ -38,7 +38,7 @@ _REWRITTEN: Final = _ROOT / ".cache" / "asserts-rewritten"
 # An environment in which modules are compiled anew at each start costs each runner 13 s.
 _CACHED: Final = {"PYTHONDONTWRITEBYTECODE": ""}
 _MOST_RUNNERS: Final = 8
-_MOST_AGAIN: Final = 6
+_MOST_AGAIN: Final = 8
 _FAST: Final = (
     "tests/unit",
     "tests/contract",
@@ -67,12 +67,17 @@ def main(arguments: Sequence[str]) -> int:
         begun_s = time.monotonic()
         _FAILED.unlink(missing_ok=True)
         status = _run(step.command, step.environment)
-        if status == 1 and 0 < (failed := _failed()) <= step.most_again:
-            print(f"{tier}: {failed} failed beside others: again alone", flush=True)
-            status = _run(
-                [sys.executable, "-m", "pytest", "-q", "-n", "0", "--last-failed", *_ALL], step.environment
+        if status == 1 and 0 < len(failed := _failed()) <= step.most_again:
+            print(f"{tier}: {len(failed)} failed beside others: again, each alone", flush=True)
+            # In processes of their own: a test must not lack the ports that another one has locked.
+            alone = [
+                _run([sys.executable, "-m", "pytest", "-q", "-n", "0", test], step.environment)
+                for test in failed
+            ]
+            status = max(alone)
+            again.append(
+                f"{len(failed)} failed beside others, {len(alone) - alone.count(0)} of them also alone"
             )
-            again.append(f"{failed} failed beside others and {'failed' if status else 'passed'} alone")
         taken[step.name] = time.monotonic() - begun_s
         if status:
             break
@@ -86,9 +91,9 @@ def _run(command: Sequence[str | Path], environment: Mapping[str, str]) -> int:
     return subprocess.run(command, cwd=_ROOT, env={**os.environ, **_CACHED, **environment}).returncode
 
 
-def _failed() -> int:
-    """Number of tests that failed in the last run of pytest."""
-    return len(json.loads(_FAILED.read_text())) if _FAILED.is_file() else 0
+def _failed() -> list[str]:
+    """Tests that failed in the last run of pytest."""
+    return list(json.loads(_FAILED.read_text())) if _FAILED.is_file() else []
 
 
 def _rewrite_asserts() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from tests.browser.test_phone import LISTEN_FOR_KEYS, Telephone, telephone
 from tests.interop.conftest import HELD_IN_SILENCE, number, trust
 from tests.interop.peers import Pjsua
+from tests.interop.test_rtcp import LONG_ENOUGH_S
 from tests.sipp.exchange import Exchange
 from tests.support.browser import HEARD, Browsing
 from tests.support.needs import needs_pjsua
@@ -73,6 +75,7 @@ def test_an_endpoint_calls_the_page_with_digits_and_hold_both_ways(
         caller.wait("state", state="CONFIRMED")
         phone.shows("In a call with")
         caller.wait_for_audio("c")
+        answered_s = time.monotonic()
         assert wait_until(lambda: abs(phone.page.evaluate(_LOUDEST_HZ) - CALLER_HZ) < 10, 30.0)
 
         phone.press("4", "2", "#")
@@ -95,6 +98,8 @@ def test_an_endpoint_calls_the_page_with_digits_and_hold_both_ways(
         phone.hears()
         caller.wait_for_audio("c")
 
+        # The browser reports what it receives by RTCP, within SRTP, also of a report of ours.
+        phone.page.wait_for_timeout(max(0.0, 1000 * (answered_s + LONG_ENOUGH_S - time.monotonic())))
         caller.do("hangup", call="c")
         caller.wait("state", call="c", state="DISCONNECTED")
         phone.shows("has ended")
@@ -102,6 +107,5 @@ def test_an_endpoint_calls_the_page_with_digits_and_hold_both_ways(
         ((call,), _) = exchange.calls(per_page=1)
         assert (call["status"], call["hangup_source"]) == ("completed", "caller")
         legs = {leg["leg"]: leg for leg in call["quality"]["legs"]}
-        # The browser reports what it receives by RTCP, within SRTP.
         assert legs["b"]["encrypted"] and legs["b"]["sent"]["jitter_ms"] is not None, legs
         assert legs["b"]["rtt_ms"] is not None and legs["a"]["received"]["mos"] is not None, legs

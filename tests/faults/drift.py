@@ -46,9 +46,9 @@ class Drift:
         self.samples.append(Sample(calls, seen))
         return self.samples[-1]
 
-    def memory_mib_per_call(self) -> float:
-        """Growth of memory after the first third of the run has warmed it up; 0 for too few samples."""
-        late = self.samples[len(self.samples) // 3 :]
+    def memory_mib_per_call(self, warm_calls: int) -> float:
+        """Growth of memory after as many calls have warmed it up; 0 for too few samples."""
+        late = [sample for sample in self.samples if sample.calls >= warm_calls]
         return slope([sample.calls for sample in late], [sample.values[RSS] for sample in late]) / _MIB
 
     def summary(self) -> str:

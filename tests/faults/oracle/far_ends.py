@@ -115,6 +115,7 @@ class FarEnds:
         self._arguments = arguments
         self._chance = random.Random(arguments.seed)
         self._callees_do: dict[str, Any] = {}
+        self._forgotten = 0
         self.callers = Side("caller", lambda _: Manner())
         self.callees = Side("callee", self._manner_of_callee)
         self.receiver = Receiver()
@@ -157,13 +158,15 @@ class FarEnds:
                     dialog.hang_up()
         elif what == "write":
             Path(command["path"]).write_text(json.dumps(self._seen()))
+        elif what == "forget":
+            self._forget()
         return self._counts()
 
     def _counts(self) -> dict[str, Any]:
         legs = [*self.callers.legs, *self.callees.legs]
         return {
             "legs": len(legs),
-            "calls": len(self.callers.legs) + len(self.flows.placed),
+            "calls": self._forgotten + len(self.callers.legs) + len(self.flows.placed),
             "callers_up": sum(dialog.up for dialog in self.callers.dialogs.values()),
             "callees_up": sum(dialog.up for dialog in self.callees.dialogs.values()),
             "open": sum(leg.ended_at is None for leg in legs),
@@ -183,6 +186,13 @@ class FarEnds:
             "placed": self.flows.placed,
             "unsure": self.flows.unsure,
         }
+
+    def _forget(self) -> None:
+        """Forget what is over, but for the number of calls, and which of them were told to have ended."""
+        self._forgotten += len(self.callers.legs) + len(self.flows.placed)
+        for kept in (self.callers.legs, self.callees.legs, self.receiver.hooks, self.receiver.stream_ends):
+            kept.clear()
+        self.flows.placed.clear()
 
     def _call(self, kind: str, number: str, manner: Manner) -> None:
         """Place one call by SIP."""

@@ -11,7 +11,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
@@ -131,6 +131,7 @@ class OracleStage:
         self.account = Account("", "")
         self.kills: list[float] = []
         self._balance_paise = 0
+        self._known: set[str | int] = set()
         self._secret = ""
         self._seed, self._far_sip_port, self._callee_sip_port = seed, far_sip_port, callee_sip_port
 
@@ -243,8 +244,8 @@ class OracleStage:
     def evidence(self) -> Evidence:
         """Return the evidence of all parties, now that all is over."""
         found = Evidence(
-            records=self.pages("/v1/calls"),
-            ledger=self.pages("/v1/wallet/ledger?kind=charge"),
+            records=self._new("/v1/calls", "call_sid"),
+            ledger=self._new("/v1/wallet/ledger?kind=charge", "id"),
             balance_before_paise=self._balance_paise,
             balance_after_paise=self.paise("balance"),
             reserved_paise=self.paise("reserved"),
@@ -254,22 +255,47 @@ class OracleStage:
         found.seen_by_far_ends(self.far.seen())
         return found
 
+    def part(self) -> Evidence:
+        """
+        Return the evidence since the last part, now that all is over, and forget it.
+
+        A long run is judged in parts: all of it at once would not fit into memory.
+        """
+        found = self.evidence()
+        self._known |= {record["call_sid"] for record in found.records}
+        self._known |= {entry["id"] for entry in found.ledger}
+        self._balance_paise = found.balance_after_paise
+        self.far.ask("forget")
+        return found
+
+    def _new(self, path: str, key: str) -> list[dict[str, Any]]:
+        """Items of a list of the API, whose newest are first, that are of no earlier part."""
+        found: list[dict[str, Any]] = []
+        for page in self._pages(path):
+            new = [item for item in page if item[key] not in self._known]
+            found += new
+            if len(new) < len(page):
+                break
+        return found
+
     def paise(self, name: str) -> int:
         """Return `balance` or `reserved` of the wallet."""
         return round(100 * float(self.api("GET", "/v1/wallet")[name]))
 
     def pages(self, path: str) -> list[dict[str, Any]]:
         """A whole list of the API."""
-        found: list[dict[str, Any]] = []
+        return [item for page in self._pages(path) for item in page]
+
+    def _pages(self, path: str) -> Iterator[list[dict[str, Any]]]:
         cursor = ""
         while True:
             join = "&" if "?" in path else "?"
             more = f"&cursor={cursor}" if cursor else ""
             reply = self._list(f"{path}{join}per_page={_PAGE}{more}")
-            found += reply.data
+            yield reply.data
             cursor = reply.body["meta"].get("next_cursor") or ""
             if not cursor:
-                return found
+                return
 
     def _list(self, path: str) -> Reply:
         reply = self.server.request("GET", path, self.account.api_key)

@@ -99,7 +99,11 @@ class MessageService:
         )
         # The writer runs the operation in a task of its own, which does not see this request's context.
         claim = CLAIM.get()
-        accepted, is_ours = await self._writer.commit(partial(self._accept, message, claim))
+        accepted, is_ours = await self._writer.commit(
+            partial(self._accept, message, claim),
+            # A client that was told 503 sends again: what is committed later must not go out beside it.
+            undo=partial(_withdraw, message.message_id, claim),
+        )
         if is_ours:
             await self._dispatcher.deliver(accepted)
         else:
@@ -178,5 +182,15 @@ class MessageService:
         until = to_micros(message.due_at + lease) if is_ours else 0
         chat_messages.insert_many(connection, [sent], node=node, leased_until=until)
         if claim is not None:
-            idempotency.note_effect(connection, claim, f"message:{message.message_id}")
+            idempotency.note_effect(connection, claim, _effect(message.message_id))
         return sent, is_ours
+
+
+def _withdraw(message_id: str, claim: tuple[str, str] | None, connection: Connection) -> None:
+    """Undo a message whose commit was answered after its sender was refused, unless it has left since."""
+    if chat_messages.withdraw(connection, message_id) and claim is not None:
+        idempotency.release_effect(connection, claim, _effect(message_id))
+
+
+def _effect(message_id: str) -> str:
+    return f"message:{message_id}"

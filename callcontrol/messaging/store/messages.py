@@ -44,6 +44,13 @@ _MOVE: Final = Statement(
     .where(chat_messages.c.message_id == sa.bindparam("_message_id"))
     .values({name: sa.bindparam(name) for name in _MOVED})
 )
+# Messages that are handed over at once are claimed without an attempt of the queue.
+_WITHDRAW: Final = Statement(
+    sa.delete(chat_messages).where(
+        chat_messages.c.message_id == sa.bindparam("_message_id"),
+        sa.text("status = 'queued' AND attempts = 0"),
+    )
+)
 _AT_ONCE: Final = 500
 _ONE_BY_ONE: Final = 8
 """Up to this number, single queries are faster than one statement that is compiled for their number."""
@@ -79,6 +86,15 @@ def insert_many(
     """
     lease = {"node": node, "leased_until": leased_until, "attempts": 0}
     _INSERT.many(connection, [{**_MESSAGES.row_of(connection, message), **lease} for message in messages])
+
+
+def withdraw(connection: Connection, message_id: str) -> bool:
+    """
+    Delete a message that its sender was refused; return True if it was there.
+
+    One that a process has claimed from the queue stays: it may have been sent.
+    """
+    return _WITHDRAW.run(connection, {"_message_id": message_id}) == 1
 
 
 def get(connection: Connection, message_id: str) -> ChatMessage | None:

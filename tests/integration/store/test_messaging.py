@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -38,6 +39,7 @@ from callcontrol.messaging.store.messages import MessageFilter
 from callcontrol.models import Account
 from fixtures.messaging_network import SandboxMessagingNetwork
 from tests.support.campaigns import approve
+from tests.support.late_answers import LateAnswer
 from tests.support.messaging import MessagingStage, ScriptedNetwork, messaging, queued
 from tests.support.secrets import SECRETS
 from tests.support.waiting import until
@@ -450,3 +452,50 @@ async def test_what_has_its_time_waits_for_it_and_a_lease_runs_out(
     assert await storage.writer.commit(partial(chat_queue.release, node="other")) == 0
     assert await storage.writer.commit(partial(chat_queue.release, node="local")) == 1
     assert await storage.database.read(partial(chat_queue.depth, at_most=10)) == 1
+
+
+# A sender that is refused although its message is committed: the answer to the commit comes too late.
+
+
+async def test_a_message_that_was_refused_is_never_sent(storage: Storage, account: Account) -> None:
+    network = ScriptedNetwork()
+    async with messaging(storage, network, QUICK) as stage:
+        await storage.writer.flush_pending()
+        assert await storage.idempotency.begin(account.account_sid, "key", "POST /messages", "hash") is None
+        late = LateAnswer(storage)
+        await late.refuse(stage.messages.send(account.account_sid, text()))
+        CLAIM.set(None)
+        late.release()
+        async with asyncio.timeout(20.0):
+            while (await stage.messages.list(account.account_sid, MessageFilter())).items:
+                await asyncio.sleep(0.01)
+        # The client sends again, with the same key or without.
+        storage.idempotency._running.clear()
+        assert await storage.idempotency.begin(account.account_sid, "key", "POST /messages", "hash") is None
+        again = await stage.messages.send(account.account_sid, text())
+        await stage.when(account.account_sid, again.message_id, "sent")
+        assert network.sent == [again.message_id]
+
+
+async def test_a_refused_message_that_another_process_has_sent_stays(
+    storage: Storage, url: str, account: Account
+) -> None:
+    """What may have left is never deleted: receipts and lists still know it."""
+    network = ScriptedNetwork()
+    # Its claim lasts no time, so that the other process need not wait for the end of a minute.
+    async with messaging(storage, network, replace(QUICK, lease_s=0.0)) as stage:
+        await storage.writer.flush_pending()
+        late = LateAnswer(storage)
+        await late.refuse(stage.messages.send(account.account_sid, text()))
+        other = await Storage.open(url, deliver=False, secrets=SECRETS)
+        try:
+            async with messaging(other, network, replace(QUICK, node="other")):
+                await until(lambda: bool(network.sent))
+        finally:
+            await other.close()
+        late.release()
+        # Whatever is undone is undone before this.
+        await storage.writer.flush_pending()
+        await storage.writer.commit(lambda connection: None)
+        (kept,) = (await stage.messages.list(account.account_sid, MessageFilter())).items
+        assert network.sent == [kept.message_id] and kept.status == "sent"

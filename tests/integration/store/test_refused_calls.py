@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -25,58 +24,33 @@ from callcontrol.calls.aio.crash_recovery import CrashRecovery
 from callcontrol.calls.charges import Rates
 from callcontrol.calls.product import NO_PRODUCT
 from callcontrol.database import idempotency as rows
-from callcontrol.database.aio.database import Operation, T
 from callcontrol.database.aio.idempotency import CLAIM
 from callcontrol.database.tables.masking import masked_calls
-from callcontrol.errors import IdempotencyConflict, ServiceUnavailable
+from callcontrol.errors import IdempotencyConflict
 from callcontrol.masking.calls import PRODUCT as MASKING
 from callcontrol.masking.calls import masked_details
 from callcontrol.models import Account, CallFilter, CallRecord, CallStatus, Delivery, WebhookEvent
 from callcontrol.webhooks.store import deliveries
 from tests.support.domain import new_record
+from tests.support.late_answers import LateAnswer
 from tests.support.secrets import SECRETS
 from tests.support.waiting import until
 
 URL = "https://hooks.example.com/calls"
 
 
-class LateAnswer:
-    """Holds the answer to each commit of a database until it is released; what is written is durable."""
-
-    def __init__(self, storage: Storage) -> None:
-        self._storage = storage
-        self._write = storage.database.write
-        self._answer = asyncio.Event()
-        self.committed = asyncio.Event()
-        database: Any = storage.database
-        database.write = self._write_late
-        self._settings, storage.writer._settings = (
-            storage.writer._settings,
-            replace(storage.writer._settings, timeout_s=0.05),
-        )
-
-    async def _write_late(self, operation: Operation[T]) -> T:
-        result = await self._write(operation)
-        self.committed.set()
-        await self._answer.wait()
-        return result
+class LateInsert(LateAnswer):
+    """Refuses calls whose inserts are durable."""
 
     async def refuses(self, record: CallRecord, *events: WebhookEvent) -> None:
         """Insert a call, and have it refused once it is committed."""
-        with pytest.raises(ServiceUnavailable):
-            await self._storage.calls.insert(record, reserve_paise=300, events=events)
-        await self.committed.wait()
-        self._storage.writer._settings = self._settings
-
-    def release(self) -> None:
-        """Answer, now and from now on."""
-        self._answer.set()
+        await self.refuse(self.storage.calls.insert(record, reserve_paise=300, events=events))
 
 
 @pytest.fixture
-async def late(storage: Storage, account: Account) -> AsyncIterator[LateAnswer]:
+async def late(storage: Storage, account: Account) -> AsyncIterator[LateInsert]:
     await storage.calls.flush()
-    made = LateAnswer(storage)
+    made = LateInsert(storage)
     yield made
     made.release()
 
@@ -109,7 +83,7 @@ async def has_no_reserve(storage: Storage, account: Account) -> bool:
 
 
 async def test_a_refused_call_of_which_nothing_was_sent_leaves_nothing(
-    storage: Storage, account: Account, late: LateAnswer
+    storage: Storage, account: Account, late: LateInsert
 ) -> None:
     record, event = inbound(account)
     await late.refuses(record, event)
@@ -121,7 +95,7 @@ async def test_a_refused_call_of_which_nothing_was_sent_leaves_nothing(
 
 
 async def test_a_refused_call_of_which_something_was_sent_has_its_end(
-    storage: Storage, account: Account, late: LateAnswer
+    storage: Storage, account: Account, late: LateInsert
 ) -> None:
     """A sender leases its first webhook before the call can be undone."""
     record, event = inbound(account)
@@ -152,7 +126,7 @@ async def assert_failed(storage: Storage, account: Account, record: CallRecord, 
 
 
 async def test_the_end_of_a_refused_call_is_written_once(
-    storage: Storage, account: Account, late: LateAnswer, monkeypatch: pytest.MonkeyPatch
+    storage: Storage, account: Account, late: LateInsert, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The transaction that undoes the insert is rolled back once, and repeated."""
     record, event = inbound(account)
@@ -177,7 +151,7 @@ async def test_the_end_of_a_refused_call_is_written_once(
 
 
 async def test_a_refused_call_whose_process_dies_is_ended_by_the_next(
-    storage: Storage, url: str, account: Account, late: LateAnswer
+    storage: Storage, url: str, account: Account, late: LateInsert
 ) -> None:
     """Killed between the commit and the undo, with the webhook sent by another process."""
     record, event = inbound(account)
@@ -215,7 +189,7 @@ async def settle_former(storage: Storage) -> None:
 
 @pytest.mark.parametrize("sent", [False, True])
 async def test_the_row_of_a_masked_call_follows_its_refused_call(
-    storage: Storage, account: Account, late: LateAnswer, sent: bool
+    storage: Storage, account: Account, late: LateInsert, sent: bool
 ) -> None:
     """It is deleted with the record, or gets the same end."""
     details = masked_details(
@@ -242,7 +216,7 @@ async def test_the_key_of_a_refused_request_is_free(storage: Storage, account: A
     keys = storage.idempotency
     assert await keys.begin(account.account_sid, "key", "POST /v1/calls", "hash") is None
     record = new_record(account.account_sid)
-    late = LateAnswer(storage)
+    late = LateInsert(storage)
     await late.refuses(record)
     CLAIM.set(None)
     keys._running.clear()

@@ -177,12 +177,17 @@ def run_rtpload(
     listen: int,
     measure: Callable[[bool], None],
     quiet_s: float = 0.0,
+    windows: int = 1,
+    told: Callable[[dict[str, Any]], None] = lambda _: None,
 ) -> dict[str, Any]:
     """
-    Send to the ports for a while, silence first; `measure` is called at both ends of the window that counts.
+    Send to the ports for a while, silence first; `measure` is called at both ends of the time that counts.
+
+    That is divided into windows; `told` gets each one's packets and round trips, two seconds after its end.
     """
     command = [rtpload_binary(directory), "send", "--listen", str(listen), "--seconds", str(seconds)]
     command += ["--targets", ",".join(str(port) for port in ports), "--quiet", str(quiet_s)]
+    command += ["--windows", str(windows)]
     process = subprocess.Popen(
         [*TOOL_PREFIX, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -191,6 +196,8 @@ def run_rtpload(
     for line in process.stderr:
         if line.startswith(("steady-begin\n", "steady-end")):
             measure(line.startswith("steady-begin"))
+        elif line.startswith("window "):
+            told(json.loads(line.removeprefix("window ")))
     printed = process.stdout.read()
     if process.wait() != 0:
         raise ServerFailed(f"rtpload ended with {process.returncode}: {line.strip()}")

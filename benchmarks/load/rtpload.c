@@ -1,14 +1,15 @@
 /*
  * rtpload: RTP load for the benchmarks; one thread, no dependencies, Linux.
  *
- *   rtpload send  --listen PORT --seconds S --targets PORT,PORT,... [--quiet S]
+ *   rtpload send  --listen PORT --seconds S --targets PORT,PORT,... [--quiet S] [--windows N]
  *   rtpload echo  --listen PORT
  *   rtpload relay --near BASE --far BASE --sink PORT --calls N
  *
  * send   One socket sends 50 packets a second of G.711 mu-law to every target and reads what comes back to it; the
  *        source port of a returned packet says which call it belongs to. Each payload carries its send time, so the
  *        round trip is measured on one clock. Packets are spread evenly over the 20 ms. Silence comes first for as
- *        long as --quiet says, as before the first word of a call.
+ *        long as --quiet says, as before the first word of a call. The seconds are divided into windows: each is told
+ *        on standard error once its last packets have had their time to return.
  * echo   Sends every packet back to where it came from, with another SSRC, as a far end of its own would have.
  * relay  The floor: call i relays between near port BASE+2i, which learns its peer, and far port BASE+2i, which
  *        sends to --sink PORT; nothing but recvmmsg and sendmmsg. What this costs, the kernel costs.
@@ -154,17 +155,28 @@ struct call {
     uint64_t seen_ns;
 };
 
+/* Packets by the time they were sent at, and their round trips. */
+struct window {
+    uint64_t sent, received;
+    double rtt_sum_ms;
+    uint32_t rtt[RTT_BUCKETS];
+};
+
 struct sender {
     int fd, calls;
     struct call call[MAX_CALLS];
     int16_t by_port[65536];
-    uint32_t rtt[RTT_BUCKETS];
     uint64_t received, unmarked, foreign, duplicates, late_ns_max;
-    double rtt_sum_ms;
     uint64_t marked_ns;         /* silence until then */
-    uint64_t from_ns, until_ns; /* the window that counts */
-    uint64_t window_sent, window_received;
+    uint64_t from_ns, until_ns; /* what counts: the windows, one after the other */
+    struct window *windows, total;
+    int count, told;
 };
+
+static struct window *window_of(struct sender *s, uint64_t sent_ns) {
+    if (sent_ns < s->from_ns || sent_ns >= s->until_ns) return NULL;
+    return &s->windows[(sent_ns - s->from_ns) * (uint64_t)s->count / (s->until_ns - s->from_ns)];
+}
 
 static void send_due(struct sender *s, struct batch *b, int first, int count) {
     int filled = 0;
@@ -183,7 +195,8 @@ static void send_due(struct sender *s, struct batch *b, int first, int count) {
         for (int at = RTP_HEADER; now >= s->marked_ns && at + 32 <= PACKET; at += 32) put_mark(p + at, now, c->sent);
         b->vectors[filled].iov_len = PACKET;
         b->addresses[filled] = address(c->port);
-        if (now >= s->from_ns && now < s->until_ns) s->window_sent++;
+        struct window *window = window_of(s, now);
+        if (window != NULL) window->sent++;
         c->sequence++;
         c->sent++;
         if (++filled == BATCH || i + 1 == first + count) {
@@ -211,11 +224,12 @@ static void take(struct sender *s, const uint8_t *packet, size_t size, uint16_t 
     if (c->received > 0 && sequence == c->highest) s->duplicates++;
     if (sequence > c->highest) c->highest = sequence;
     c->received++;
-    if (sent_ns < s->from_ns || sent_ns >= s->until_ns || now < sent_ns) return;
+    struct window *window = window_of(s, sent_ns);
+    if (window == NULL || now < sent_ns) return;
     uint64_t bucket = (now - sent_ns) / 10000;
-    s->rtt[bucket < RTT_BUCKETS ? bucket : RTT_BUCKETS - 1]++;
-    s->rtt_sum_ms += (double)(now - sent_ns) / 1e6;
-    s->window_received++;
+    window->rtt[bucket < RTT_BUCKETS ? bucket : RTT_BUCKETS - 1]++;
+    window->rtt_sum_ms += (double)(now - sent_ns) / 1e6;
+    window->received++;
 }
 
 static void drain(struct sender *s, struct batch *b) {
@@ -228,26 +242,48 @@ static void drain(struct sender *s, struct batch *b) {
     }
 }
 
-static double percentile(const struct sender *s, double share) {
-    uint64_t target = (uint64_t)((double)s->window_received * share), seen = 0;
+static double percentile(const struct window *w, double share) {
+    uint64_t target = (uint64_t)((double)w->received * share), seen = 0;
     for (int i = 0; i < RTT_BUCKETS; i++) {
-        seen += s->rtt[i];
+        seen += w->rtt[i];
         if (seen > target) return (i + 0.5) * 0.01;
     }
     return 0;
 }
 
+/* The fields of a window, without braces. */
+static void print_window(FILE *to, const struct window *w) {
+    double loss = w->sent == 0 ? 0 : 100.0 * (double)(w->sent - w->received) / (double)w->sent;
+    fprintf(to, "\"sent\": %llu, \"returned\": %llu, \"loss_pct\": %.4f, ", (unsigned long long)w->sent,
+            (unsigned long long)w->received, loss);
+    fprintf(to, "\"rtt_ms\": {\"mean\": %.3f, \"p50\": %.3f, \"p99\": %.3f, \"p999\": %.3f}",
+            w->received ? w->rtt_sum_ms / (double)w->received : 0, percentile(w, 0.5), percentile(w, 0.99),
+            percentile(w, 0.999));
+}
+
+/* Tell the windows that ended before a time. */
+static void tell_windows(struct sender *s, uint64_t before_ns) {
+    while (s->told < s->count) {
+        uint64_t length = (s->until_ns - s->from_ns) / (uint64_t)s->count;
+        if (s->from_ns + (uint64_t)(s->told + 1) * length > before_ns) return;
+        const struct window *w = &s->windows[s->told++];
+        fprintf(stderr, "window {");
+        print_window(stderr, w);
+        fprintf(stderr, "}\n");
+        s->total.sent += w->sent;
+        s->total.received += w->received;
+        s->total.rtt_sum_ms += w->rtt_sum_ms;
+        for (int i = 0; i < RTT_BUCKETS; i++) s->total.rtt[i] += w->rtt[i];
+    }
+}
+
 static void report(const struct sender *s) {
     int silent = 0;
     for (int i = 0; i < s->calls; i++) silent += s->call[i].received == 0;
-    double loss = s->window_sent == 0 ? 0 : 100.0 * (double)(s->window_sent - s->window_received) / (double)s->window_sent;
-    printf("{\"calls\": %d, \"silent_calls\": %d, \"sent\": %llu, \"returned\": %llu, \"loss_pct\": %.4f, ", s->calls, silent,
-           (unsigned long long)s->window_sent, (unsigned long long)s->window_received, loss);
-    printf("\"unmarked\": %llu, \"foreign\": %llu, \"duplicates\": %llu, ", (unsigned long long)s->unmarked,
+    printf("{\"calls\": %d, \"silent_calls\": %d, ", s->calls, silent);
+    print_window(stdout, &s->total);
+    printf(", \"unmarked\": %llu, \"foreign\": %llu, \"duplicates\": %llu, ", (unsigned long long)s->unmarked,
            (unsigned long long)s->foreign, (unsigned long long)s->duplicates);
-    printf("\"rtt_ms\": {\"mean\": %.3f, \"p50\": %.3f, \"p99\": %.3f, \"p999\": %.3f}, ",
-           s->window_received ? s->rtt_sum_ms / (double)s->window_received : 0, percentile(s, 0.5), percentile(s, 0.99),
-           percentile(s, 0.999));
     printf("\"tool_late_ms_max\": %.3f, \"tool_cpu_s\": %.2f}\n", (double)s->late_ns_max / 1e6, cpu_s());
 }
 
@@ -258,10 +294,13 @@ static void wait_for(int epoll, uint64_t until_ns) {
     epoll_pwait2(epoll, &event, 1, &left, NULL);
 }
 
-static int run_send(uint16_t port, double quiet_s, double seconds, char *targets) {
+static int run_send(uint16_t port, double quiet_s, double seconds, int windows, char *targets) {
     struct sender *s = calloc(1, sizeof *s);
     struct batch *out = calloc(1, sizeof *out), *in = calloc(1, sizeof *in);
     if (s == NULL || out == NULL || in == NULL) die("calloc");
+    s->count = windows;
+    s->windows = calloc((size_t)windows, sizeof *s->windows);
+    if (s->windows == NULL) die("calloc");
     prepare(out);
     prepare(in);
     memset(s->by_port, 0xff, sizeof s->by_port);
@@ -274,6 +313,7 @@ static int run_send(uint16_t port, double quiet_s, double seconds, char *targets
     int epoll = epoll_create1(0);
     struct epoll_event want = {.events = EPOLLIN};
     if (epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, s->fd, &want) < 0) die("epoll");
+    const uint64_t return_ns = 2000000000u; /* an agent's answers come back late, and must not count as lost for it */
     /* The first marked second lets every server port learn its peer and every buffer fill; it is not counted. */
     uint64_t start = now_ns();
     s->marked_ns = start + (uint64_t)(quiet_s * 1e9);
@@ -300,13 +340,14 @@ static int run_send(uint16_t port, double quiet_s, double seconds, char *targets
         int first = s->calls * at / SLOTS, next = s->calls * (at + 1) / SLOTS;
         if (next > first) send_due(s, out, first, next - first);
         drain(s, in);
+        if (s->told + 1 < s->count) tell_windows(s, now - return_ns);
     }
     fprintf(stderr, "steady-end\n");
-    /* An agent's answers come back late, and must not count as lost for it. */
-    for (uint64_t end = now_ns() + 2000000000u; now_ns() < end;) {
+    for (uint64_t end = now_ns() + return_ns; now_ns() < end;) {
         wait_for(epoll, now_ns() + 20000000u);
         drain(s, in);
     }
+    tell_windows(s, UINT64_MAX);
     report(s);
     return 0;
 }
@@ -406,7 +447,8 @@ int main(int argc, char **argv) {
     const char *mode = argc > 1 ? argv[1] : "";
     if (strcmp(mode, "send") == 0)
         return run_send((uint16_t)atoi(option(argc, argv, "--listen")), atof(option_or(argc, argv, "--quiet", "0")),
-                        atof(option(argc, argv, "--seconds")), option(argc, argv, "--targets"));
+                        atof(option(argc, argv, "--seconds")), atoi(option_or(argc, argv, "--windows", "1")),
+                        option(argc, argv, "--targets"));
     if (strcmp(mode, "echo") == 0) return run_echo((uint16_t)atoi(option(argc, argv, "--listen")));
     if (strcmp(mode, "relay") == 0)
         return run_relay((uint16_t)atoi(option(argc, argv, "--near")), (uint16_t)atoi(option(argc, argv, "--far")),

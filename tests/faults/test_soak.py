@@ -80,7 +80,7 @@ def test_mixed_calls_leave_nothing_behind(tmp_path: Path) -> None:
 @dataclass(slots=True)
 class _Soak:
     """
-    What is known of a run so far.
+    State of a run so far.
 
     Attributes:
         calls, records: Calls of the far ends, and records of the server that were judged.

@@ -152,17 +152,22 @@ class ServerProcess:
         Raises:
             ServerFailed: It ended, or was not ready in time.
         """
-        self.data_dir.mkdir(parents=True, exist_ok=True)
-        with self._log.open("ab") as log:
-            self.process = self._launch(log.fileno())
+        process = self.launch()
         deadline = time.monotonic() + _START_TIMEOUT_S
         while not self._is_ready():
-            if self.process.poll() is not None:
-                raise ServerFailed(f"the server ended with {self.process.returncode}:\n{self.log()}")
+            if process.poll() is not None:
+                raise ServerFailed(f"the server ended with {process.returncode}:\n{self.log()}")
             if time.monotonic() > deadline:
                 self.kill()
                 raise ServerFailed(f"the server was not ready in time:\n{self.log()}")
             _pause.wait(_POLL_S)
+
+    def launch(self) -> subprocess.Popen[bytes] | ForkedProcess:
+        """Start the server, and do not wait until it is ready."""
+        self.data_dir.mkdir(parents=True, exist_ok=True)
+        with self._log.open("ab") as log:
+            self.process = process = self._launch(log.fileno())
+        return process
 
     def _launch(self, log: int) -> subprocess.Popen[bytes] | ForkedProcess:
         # A fork cannot run under a prefix command or load the libraries of LD_PRELOAD.

@@ -485,7 +485,7 @@ async def test_a_message_that_was_refused_is_never_sent(storage: Storage, accoun
 async def test_a_refused_message_that_another_process_has_sent_stays(
     storage: Storage, url: str, account: Account
 ) -> None:
-    """What may have left is never deleted: receipts and lists still know it."""
+    """A message that may have left is never deleted: receipts and lists still know it."""
     network = ScriptedNetwork()
     # Its claim lasts no time, so that the other process need not wait for the end of a minute.
     async with messaging(storage, network, replace(QUICK, lease_s=0.0)) as stage:

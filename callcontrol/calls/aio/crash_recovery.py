@@ -25,7 +25,8 @@ from sip.aio import UserAgent
 
 log = logging.getLogger(__name__)
 
-_FORGET_EVERY_S: Final = 1.0
+# Faster than dialogs are ended: a process that is killed again and again must not leave ever more of them.
+_FORGET_EVERY_S: Final = 0.1
 _FORGET_AT_ONCE: Final = 200
 """Number of rows that one statement deletes."""
 
@@ -75,7 +76,10 @@ class CrashRecovery:
         if not kept:
             return
         self._legs |= {call_sid: len(dialogs) for call_sid, dialogs in kept.items()}
-        legs = [(call_sid, saved) for call_sid, dialogs in kept.items() for saved in dialogs.values()]
+        # The newest first: what older processes left behind has most likely been told, and is only not forgotten.
+        legs = [
+            (call_sid, saved) for call_sid in sorted(kept, reverse=True) for saved in kept[call_sid].values()
+        ]
         log.warning("ending %d legs of %d calls of the previous process", len(legs), len(kept))
         self._over += [call_sid for call_sid, dialogs in kept.items() if not dialogs]
         for call_sid, saved in legs:

@@ -378,6 +378,9 @@ class _Checkpoints:
     """
     Copies the write-ahead log into the database, on a thread, every ``_CHECKPOINT_EVERY`` transactions.
 
+    The first copy begins with the first transaction: a process that was killed has left its log, and one that
+    is killed again and again would not live to copy it.
+
     A passive checkpoint blocks nothing but, under steady writes, never reaches the log's end, where the next
     write could restart the log. So once the log is long, another checkpoint copies the remainder while the
     writers of this process wait. The first write to the new log follows at once, because it syncs the log's
@@ -388,7 +391,7 @@ class _Checkpoints:
         self._engine = engine
         self._writing = writing
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="database-checkpoint")
-        self._transactions = 0
+        self._transactions = _CHECKPOINT_EVERY
         self._task: asyncio.Task[None] | None = None
 
     def count(self) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import shutil
 import sqlite3
 import stat
 import threading
@@ -30,6 +32,12 @@ from callcontrol.database.tables import metadata
 from callcontrol.database.tables.system import directory_revision
 from callcontrol.errors import ServiceUnavailable
 from tests.support.secrets import SECRETS
+
+
+async def checkpointed() -> None:
+    """Wait for the copies of the write-ahead log that are under way."""
+    tasks = asyncio.all_tasks()
+    await asyncio.gather(*(task for task in tasks if task.get_name() == "database-checkpoint"))
 
 
 def differences(connection: Connection) -> list[Any]:
@@ -223,8 +231,7 @@ class TestSqlite:
             await asyncio.sleep(0)
             if written % 200 == 150:
                 # On a busy machine the thread that checkpoints would be outrun by this one.
-                tasks = asyncio.all_tasks()
-                await asyncio.gather(*(task for task in tasks if task.get_name() == "database-checkpoint"))
+                await checkpointed()
         log_bytes = path.with_name("trunkline.db-wal").stat().st_size
         reader.close()
         await backend.close()
@@ -232,6 +239,33 @@ class TestSqlite:
         with sqlite3.connect(path) as connection:
             assert connection.execute("SELECT revision FROM directory_revision").fetchone() == (2000,)
             assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+    async def test_the_log_of_a_process_that_was_killed_is_copied_by_the_next(self, tmp_path: Path) -> None:
+        killed, restarted = tmp_path / "killed", tmp_path / "restarted"
+        for folder in (killed, restarted):
+            folder.mkdir()
+
+        def touch(connection: Connection) -> None:
+            connection.execute(sa.text("UPDATE directory_revision SET revision = revision + 1"))
+
+        backend = Sqlite(sa.make_url(f"sqlite:///{killed}/trunkline.db"))
+        await backend.migrate()
+        await backend.write(touch)
+        await checkpointed()
+        for _ in range(20):
+            await backend.write(touch)
+        for name in ("trunkline.db", "trunkline.db-wal"):
+            shutil.copy(killed / name, restarted / name)
+        await backend.close()
+
+        after = Sqlite(sa.make_url(f"sqlite:///{restarted}/trunkline.db"))
+        await after.write(touch)
+        await checkpointed()
+        shutil.copy(restarted / "trunkline.db", tmp_path / "without-log.db")
+        await after.close()
+        with contextlib.closing(sqlite3.connect(tmp_path / "without-log.db")) as connection:
+            ((revision,),) = connection.execute("SELECT revision FROM directory_revision").fetchall()
+        assert revision >= 21
 
     async def test_a_full_disk_is_transient(self, tmp_path: Path) -> None:
         database = await Database.open(f"sqlite:///{tmp_path}/trunkline.db")

@@ -116,7 +116,9 @@ class _Found:
         assert_nothing_lost(evidence)
         told, latest_s = _told(evidence, self.ready_at)
         self.told_after_s = max(self.told_after_s, latest_s)
-        self.counts.update(_summary(evidence), recordings=_recordings_play(stage, evidence), told=told)
+        summary = _summary(evidence)
+        assert told > summary["cut"] // 10, f"{told} far ends were told of the end of {summary['cut']} calls"
+        self.counts.update(summary, recordings=_recordings_play(stage, evidence), told=told)
         progress(f"{dict(self.counts)}, told after {self.told_after_s:.1f} s at most")
 
 

@@ -76,7 +76,7 @@ class CrashRecovery:
         if not kept:
             return
         self._legs |= {call_sid: len(dialogs) for call_sid, dialogs in kept.items()}
-        # The newest first: what older processes left behind has most likely been told, and is only not forgotten.
+        # The newest first: peers of older processes have most likely been told, and are only not forgotten.
         legs = [
             (call_sid, saved) for call_sid in sorted(kept, reverse=True) for saved in kept[call_sid].values()
         ]

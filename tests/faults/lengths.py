@@ -20,9 +20,6 @@ __all__ = ["CHOSEN", "RTP_PORTS", "SOAK", "count", "progress", "seconds"]
 SOAK: Final = os.environ.get("TRUNKLINE_SOAK", "") not in ("", "0")
 """True for the long versions, whose limits are the guaranteed ones; those of the short ones are generous."""
 
-RTP_PORTS: Final = 9_000 if SOAK else 2_000
-"""RTP ports of a server under load."""
-
 CHOSEN: Final[dict[str, dict[str, float]]] = {}
 """The numbers that were asked for, by the module that asked."""
 
@@ -51,3 +48,7 @@ def _chosen(name: str, short: float, long: float, module: str) -> float:
     value = float(told) if told else long if SOAK else short
     CHOSEN.setdefault(module, {})[name] = value
     return value
+
+
+RTP_PORTS: Final = count("RTP_PORTS", short=2_000, long=9_000)
+"""RTP ports of a server under load; fewer let two long tests run at the same time."""

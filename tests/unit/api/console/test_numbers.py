@@ -181,3 +181,21 @@ async def test_a_wrong_field_of_each_target_is_named_beside_it(
 ) -> None:
     page = text_of(await person.post(f"{ONE}/bind", given), 400)
     assert f'class="hint wrong" id="bind-{field}-hint"' in page, re.findall(r'hint wrong" id="([^"]+)', page)
+
+
+@pytest.mark.parametrize(
+    ("path", "given", "secret"),
+    [
+        (f"{ONE}/bind", {"form": "bind", "target": "model", "identity": "kept"}, "model_api_key"),
+        (f"{ONE}/bind", {"form": "bind", "target": "media_stream", "identity": "kept"}, "stream_auth"),
+        ("/console/trunks", {"form": "create", "name": "", "register_username": "kept"}, "register_password"),
+        ("/console/webhooks", {"form": "create", "url": "kept"}, "secret"),
+    ],
+)
+async def test_a_refused_form_does_not_show_a_secret_again(
+    person: Person, path: str, given: Mapping[str, str], secret: str
+) -> None:
+    page = text_of(await person.post(path, {**given, secret: "hunter22"}), 400)
+    assert f'name="{secret}"' in page and "hunter22" not in page
+    # All else is there to be mended.
+    assert 'value="kept"' in page

@@ -100,7 +100,8 @@ class _Found:
 
     Attributes:
         counts: Records, and calls of them that a kill has cut; legs, events and repeated ones; charges;
-            playable recordings; far ends that the restarted server told of the end of their call.
+            requests that were never answered; playable recordings; far ends that the restarted server told of
+            the end of their call.
         ready_s, ready_at: Duration and end of each restart.
         told_after_s: Longest time after a restart until a far end was told.
     """
@@ -161,4 +162,5 @@ def _summary(evidence: Evidence) -> dict[str, int]:
         "events": len(evidence.hooks),
         "repeated_events": len(evidence.hooks) - len({hook.delivery_id for hook in evidence.hooks}),
         "charges": len(evidence.ledger),
+        "unsure": evidence.unsure,
     }

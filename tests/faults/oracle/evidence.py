@@ -119,6 +119,7 @@ class Evidence:
 
     Attributes:
         placed: Calls that the API has accepted, by their sid, with their kind.
+        unsure: Number of requests for a call that were never answered, however often they were repeated.
         records, ledger: As the REST API shows them; the ledger's entries since `balance_before_paise`.
         kills: When the server was killed.
         apart_s: How far apart the two ends of a call, and what it is billed for, may be: a BYE crosses the
@@ -129,6 +130,7 @@ class Evidence:
     legs: list[Leg] = field(default_factory=list)
     hooks: list[Hook] = field(default_factory=list)
     placed: dict[str, str] = field(default_factory=dict)
+    unsure: int = 0
     records: list[dict[str, Any]] = field(default_factory=list)
     ledger: list[dict[str, Any]] = field(default_factory=list)
     balance_before_paise: int = 0
@@ -148,6 +150,7 @@ class Evidence:
         self.legs += [Leg(**_known(Leg, leg)) for leg in seen["legs"]]
         self.hooks += [Hook(**_known(Hook, hook)) for hook in seen["hooks"]]
         self.placed.update(seen["placed"])
+        self.unsure += len(seen["unsure"])
 
 
 @dataclass(frozen=True, slots=True)

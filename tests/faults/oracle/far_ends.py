@@ -193,6 +193,7 @@ class FarEnds:
         for kept in (self.callers.legs, self.callees.legs, self.receiver.hooks, self.receiver.stream_ends):
             kept.clear()
         self.flows.placed.clear()
+        self.flows.unsure.clear()
 
     def _call(self, kind: str, number: str, manner: Manner) -> None:
         """Place one call by SIP."""

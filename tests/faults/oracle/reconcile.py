@@ -119,14 +119,18 @@ def _without_record(case: _Case) -> Iterator[Discrepancy]:
 
 def _without_call(case: _Case) -> Iterator[Discrepancy]:
     """Record without call."""
+    unasked = []
     for sid, record in case.records.items():
         legs = case.group(record)
         if record["direction"] == "inbound" and not legs:
             yield Discrepancy("record without call", sid, "nobody called")
         elif record["direction"] != "inbound" and sid not in case.evidence.placed:
-            yield Discrepancy("record without call", sid, "nobody asked for it")
+            unasked.append(sid)
         elif record.get("answered_at") and not any(leg.answered for leg in legs):
             yield Discrepancy("record without call", sid, "it is told as answered, and no far end answered")
+    # A request whose client never heard of it may have had its effect.
+    for sid in unasked[case.evidence.unsure :]:
+        yield Discrepancy("record without call", sid, "nobody asked for it")
 
 
 def _without_end(case: _Case) -> Iterator[Discrepancy]:

@@ -189,7 +189,7 @@ async def test_a_wrong_field_of_each_target_is_named_beside_it(
         (f"{ONE}/bind", {"form": "bind", "target": "model", "identity": "kept"}, "model_api_key"),
         (f"{ONE}/bind", {"form": "bind", "target": "media_stream", "identity": "kept"}, "stream_auth"),
         ("/console/trunks", {"form": "create", "name": "", "register_username": "kept"}, "register_password"),
-        ("/console/webhooks", {"form": "create", "url": "kept"}, "secret"),
+        ("/console/webhooks", {"form": "create", "product": "calls", "url": "kept"}, "secret"),
     ],
 )
 async def test_a_refused_form_does_not_show_a_secret_again(

@@ -38,7 +38,7 @@ _REWRITTEN: Final = _ROOT / ".cache" / "asserts-rewritten"
 # An environment in which modules are compiled anew at each start costs each runner 13 s.
 _CACHED: Final = {"PYTHONDONTWRITEBYTECODE": ""}
 _MOST_RUNNERS: Final = 8
-_MOST_AGAIN: Final = 8
+_MOST_AGAIN: Final = 6
 _FAST: Final = (
     "tests/unit",
     "tests/contract",
@@ -74,7 +74,8 @@ def main(arguments: Sequence[str]) -> int:
                 _run([sys.executable, "-m", "pytest", "-q", "-n", "0", test], step.environment)
                 for test in failed
             ]
-            status = max(alone)
+            # One that a signal ended has a negative status.
+            status = next((one for one in alone if one), 0)
             again.append(
                 f"{len(failed)} failed beside others, {len(alone) - alone.count(0)} of them also alone"
             )

@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 
 # Faster than dialogs are ended: a process that is killed again and again must not leave ever more of them.
 _FORGET_EVERY_S: Final = 0.1
+_FORGET_AGAIN_S: Final = 1.0
 _FORGET_AT_ONCE: Final = 200
 """Number of rows that one statement deletes."""
 
@@ -165,6 +166,7 @@ class CrashRecovery:
                 await self._calls.forget_dialogs(over)
             except DomainError as failure:
                 log.info("cannot delete the saved dialogs of ended legs: %s", failure.message)
+                await asyncio.sleep(_FORGET_AGAIN_S)
                 continue
             del self._over[: len(over)]
             for call_sid in over:

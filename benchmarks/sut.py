@@ -179,15 +179,18 @@ def run_rtpload(
     quiet_s: float = 0.0,
     windows: int = 1,
     told: Callable[[dict[str, Any]], None] = lambda _: None,
+    spurts_s: tuple[float, float] = (0.0, 0.0),
 ) -> dict[str, Any]:
     """
     Send to the ports for a while, silence first; `measure` is called at both ends of the time that counts.
 
     That is divided into windows; `told` gets each one's packets and round trips, two seconds after its end.
+    `spurts_s`: how long each call talks and then pauses, in turn; silence is not counted. It never pauses if
+    the first is 0.
     """
     command = [rtpload_binary(directory), "send", "--listen", str(listen), "--seconds", str(seconds)]
     command += ["--targets", ",".join(str(port) for port in ports), "--quiet", str(quiet_s)]
-    command += ["--windows", str(windows)]
+    command += ["--windows", str(windows), "--talk", str(spurts_s[0]), "--pause", str(spurts_s[1])]
     process = subprocess.Popen(
         [*TOOL_PREFIX, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

@@ -1,14 +1,15 @@
 /*
  * rtpload: RTP load for the benchmarks; one thread, no dependencies, Linux.
  *
- *   rtpload send  --listen PORT --seconds S --targets PORT,PORT,... [--quiet S] [--windows N]
+ *   rtpload send  --listen PORT --seconds S --targets PORT,PORT,... [--quiet S] [--talk S --pause S] [--windows N]
  *   rtpload echo  --listen PORT
  *   rtpload relay --near BASE --far BASE --sink PORT --calls N
  *
  * send   One socket sends 50 packets a second of G.711 mu-law to every target and reads what comes back to it; the
  *        source port of a returned packet says which call it belongs to. Each payload carries its send time, so the
  *        round trip is measured on one clock. Packets are spread evenly over the 20 ms. Silence comes first for as
- *        long as --quiet says, as before the first word of a call. The seconds are divided into windows: each is told
+ *        long as --quiet says, as before the first word of a call. With --talk and --pause each call then talks for so
+ *        long and is silent for so long in turn; what is silent is not counted, as it may be left out. The seconds are divided into windows: each is told
  *        on standard error once its last packets have had their time to return.
  * echo   Sends every packet back to where it came from, with another SSRC, as a far end of its own would have.
  * relay  The floor: call i relays between near port BASE+2i, which learns its peer, and far port BASE+2i, which
@@ -168,6 +169,7 @@ struct sender {
     int16_t by_port[65536];
     uint64_t received, unmarked, foreign, duplicates, late_ns_max;
     uint64_t marked_ns;         /* silence until then */
+    uint64_t talk_ns, pause_ns; /* then in turn, each call at its own time; no pauses if the first is 0 */
     uint64_t from_ns, until_ns; /* what counts: the windows, one after the other */
     struct window *windows, total;
     int count, told;
@@ -176,6 +178,13 @@ struct sender {
 static struct window *window_of(struct sender *s, uint64_t sent_ns) {
     if (sent_ns < s->from_ns || sent_ns >= s->until_ns) return NULL;
     return &s->windows[(sent_ns - s->from_ns) * (uint64_t)s->count / (s->until_ns - s->from_ns)];
+}
+
+static bool speaks(const struct sender *s, int call, uint64_t now) {
+    if (now < s->marked_ns) return false;
+    if (s->talk_ns == 0) return true;
+    uint64_t turn = s->talk_ns + s->pause_ns;
+    return (now - s->marked_ns + turn * (uint64_t)call / (uint64_t)s->calls) % turn < s->talk_ns;
 }
 
 static void send_due(struct sender *s, struct batch *b, int first, int count) {
@@ -192,11 +201,12 @@ static void send_due(struct sender *s, struct batch *b, int first, int count) {
         memcpy(p + 2, &sequence, 2);
         memcpy(p + 4, &timestamp, 4);
         memcpy(p + 8, &ssrc, 4);
-        for (int at = RTP_HEADER; now >= s->marked_ns && at + 32 <= PACKET; at += 32) put_mark(p + at, now, c->sent);
+        bool marked = speaks(s, i, now);
+        for (int at = RTP_HEADER; marked && at + 32 <= PACKET; at += 32) put_mark(p + at, now, c->sent);
         b->vectors[filled].iov_len = PACKET;
         b->addresses[filled] = address(c->port);
         struct window *window = window_of(s, now);
-        if (window != NULL) window->sent++;
+        if (window != NULL && marked) window->sent++;
         c->sequence++;
         c->sent++;
         if (++filled == BATCH || i + 1 == first + count) {
@@ -294,11 +304,14 @@ static void wait_for(int epoll, uint64_t until_ns) {
     epoll_pwait2(epoll, &event, 1, &left, NULL);
 }
 
-static int run_send(uint16_t port, double quiet_s, double seconds, int windows, char *targets) {
+static int run_send(uint16_t port, double quiet_s, double talk_s, double pause_s, double seconds, int windows,
+                    char *targets) {
     struct sender *s = calloc(1, sizeof *s);
     struct batch *out = calloc(1, sizeof *out), *in = calloc(1, sizeof *in);
     if (s == NULL || out == NULL || in == NULL) die("calloc");
     s->count = windows;
+    s->talk_ns = (uint64_t)(talk_s * 1e9);
+    s->pause_ns = (uint64_t)(pause_s * 1e9);
     s->windows = calloc((size_t)windows, sizeof *s->windows);
     if (s->windows == NULL) die("calloc");
     prepare(out);
@@ -447,6 +460,7 @@ int main(int argc, char **argv) {
     const char *mode = argc > 1 ? argv[1] : "";
     if (strcmp(mode, "send") == 0)
         return run_send((uint16_t)atoi(option(argc, argv, "--listen")), atof(option_or(argc, argv, "--quiet", "0")),
+                        atof(option_or(argc, argv, "--talk", "0")), atof(option_or(argc, argv, "--pause", "0")),
                         atof(option(argc, argv, "--seconds")), atoi(option_or(argc, argv, "--windows", "1")),
                         option(argc, argv, "--targets"));
     if (strcmp(mode, "echo") == 0) return run_echo((uint16_t)atoi(option(argc, argv, "--listen")));

@@ -33,6 +33,7 @@ class Usage:
 
     at_s: float
     cpu_s: float
+    media_cpu_s: float
     core_busy_s: float
     rss_kib: int
     context_switches: int
@@ -44,6 +45,8 @@ class Usage:
         return {
             "wall_s": round(wall_s, 2),
             "cpu_s": round(cpu_s, 2),
+            # Of it, the threads of the media engine.
+            "media_cpu_s": round(self.media_cpu_s - before.media_cpu_s, 2),
             "cpu_pct": round(100 * cpu_s / wall_s, 1) if wall_s > 0 else 0.0,
             # Well above cpu_s: something else ran on the server's core, and the figure is doubtful.
             "core_busy_s": round(self.core_busy_s - before.core_busy_s, 2),
@@ -55,20 +58,27 @@ class Usage:
 
 def sample(pid: int) -> Usage:
     """Return the resources used by the process so far, over all its threads."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1].split()
     status = Path(f"/proc/{pid}/status").read_text()
     rss = re.search(r"VmRSS:\s+(\d+)", status)
-    switches = 0
+    switches, media_cpu_s = 0, 0.0
     for task in Path(f"/proc/{pid}/task").iterdir():
         text = (task / "status").read_text()
         switches += sum(int(found) for found in re.findall(r"ctxt_switches:\s+(\d+)", text))
+        if text.startswith("Name:\ttl-media"):
+            media_cpu_s += _cpu_s(task)
     return Usage(
         at_s=time.monotonic(),
-        cpu_s=(int(fields[11]) + int(fields[12])) / _TICKS,
+        cpu_s=_cpu_s(Path(f"/proc/{pid}")),
+        media_cpu_s=media_cpu_s,
         core_busy_s=_busy_s(_CORES[0]),
         rss_kib=int(rss.group(1)) if rss else 0,
         context_switches=switches,
     )
+
+
+def _cpu_s(of: Path) -> float:
+    fields = (of / "stat").read_text().rsplit(") ", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 def describe() -> dict[str, Any]:

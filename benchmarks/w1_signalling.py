@@ -20,7 +20,8 @@ from tests.support.sipp_run import Load, Sipp, start_sipp
 CLAIM = (
     "CPU per bridged call's signalling, INVITE to BYE on both legs, held 1 s; records, ledger and two RTP "
     "ports included, beside a relay that moves the same datagrams unread and a B2BUA on aiosipua, which has "
-    "none of these; each in turn, medians with the least and the most"
+    "none of these; each in turn, medians with the least and the most. Media is the part of the thread that "
+    "sends silence to both ends, as neither sends anything"
 )
 COLUMNS = {
     "what": "what",
@@ -29,6 +30,7 @@ COLUMNS = {
     "failed": "failed",
     "CPU ms/call": "cpu_ms_per_call",
     "range": "range",
+    "media": "media_ms_per_call",
     "x aiosipua": "times_aiosipua",
     "x floor": "times_floor",
     "CPU %": "server.cpu_pct",
@@ -139,6 +141,7 @@ def _calls(sut: SystemUnderTest, rate: float, calls: int, pid: int, target: str)
         "failed": failed,
         "retransmissions": called.retransmissions + taken.retransmissions,
         "cpu_ms_per_call": round(1000 * used["cpu_s"] / calls, 3),
+        "media_ms_per_call": round(1000 * used["media_cpu_s"] / calls, 3),
         "set_up_ms": _spread(called.set_up_ms),
         "server": used,
     }

@@ -77,7 +77,6 @@ class Host:
     ) -> None:
         self.stage = OracleStage(directory, environment, prefix=prefix, rtp_ports=rtp_ports)
         self.server = self.stage.server
-        self._found: set[str] = set()
         self._probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 
     def __enter__(self) -> Host:
@@ -122,9 +121,8 @@ class Host:
         still_up = {leg["call_id"] for leg in self.callers() if leg["ended_at"] is None}
         assert steady <= still_up, f"{len(steady - still_up)} calls that were up are lost"
         self.stage.end_calls()
-        found = {str(discrepancy) for discrepancy in reconcile(self.stage.evidence())} - self._found
-        self._found |= found
-        assert not found, "\n".join(sorted(found))
+        found = reconcile(self.stage.part())
+        assert not found, "\n".join(sorted(map(str, found)))
         self._is_told(fault, self.server.log()[logged:])
         reports.sample(f"{fault.name}: calls carried again after, s", back_s)
         progress(f"{fault.name}: lasted {ended - began:.1f} s, calls carried again after {back_s:.2f} s")

@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-__all__ = ["AGENT_PREFIX", "SUT_PREFIX", "TOOL_PREFIX", "Usage", "describe", "sample"]
+__all__ = ["AGENT_PREFIX", "SUT_PREFIX", "TOOL_PREFIX", "Usage", "describe", "machine_busy_s", "sample"]
 
 _ROOT = Path(__file__).resolve().parent.parent
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -70,7 +70,7 @@ def sample(pid: int) -> Usage:
         at_s=time.monotonic(),
         cpu_s=_cpu_s(Path(f"/proc/{pid}")),
         media_cpu_s=media_cpu_s,
-        core_busy_s=_busy_s(_CORES[0]),
+        core_busy_s=_busy_s(f"cpu{_CORES[0]}"),
         rss_kib=int(rss.group(1)) if rss else 0,
         context_switches=switches,
     )
@@ -104,9 +104,14 @@ def _commit() -> str:
     return commit if changed == _NONE else f"{commit}-dirty"
 
 
-def _busy_s(core: int) -> float:
+def machine_busy_s() -> float:
+    """Return how long the processors were busy so far, as a share of all of them."""
+    return _busy_s("cpu") / (os.cpu_count() or 1)
+
+
+def _busy_s(processor: str) -> float:
     for line in Path("/proc/stat").read_text().splitlines():
-        if line.startswith(f"cpu{core} "):
+        if line.startswith(f"{processor} "):
             values = [int(value) for value in line.split()[1:9]]
             return (sum(values) - values[3] - values[4]) / _TICKS
     return 0.0

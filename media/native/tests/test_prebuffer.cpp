@@ -301,6 +301,48 @@ TEST_CASE("in a pause of silence the delay grows for frames that were nearly lat
     CHECK(caller.heard_samples == 160 * (500 - 40));
 }
 
+TEST_CASE("what a stalled agent is late by is made up for in its next pause") {
+    for (const std::int64_t stall_ms : {200, 300, 600, 900, 2000}) {
+        for (const std::int64_t piece_ms : {0, 7}) {
+            CAPTURE(stall_ms);
+            CAPTURE(piece_ms);
+            Caller caller(3 * ms);
+            // From 12 s on nothing comes; then all that was due, at once or in pieces.
+            const std::int64_t first = 600, last = first + stall_ms / 20;
+            auto arrivals = paced(0, 40'000, 20, [&](std::int64_t n) {
+                if (n < first || n >= last) return std::int64_t{0};
+                return (last - n) * 20 + (n - first) / 10 * piece_ms;
+            });
+            for (std::size_t n = 1000; n < 1200; ++n)
+                arrivals[n].value = 0;
+            caller.hear(arrivals);
+            CHECK(caller.delay_ns(18'000 * ms) < 40 * ms);  // The audio of a moment before the pause plays.
+            CHECK(caller.delay_ns(24'000 * ms) < 90 * ms);
+            CHECK(caller.heard_samples == 160 * 1800);
+        }
+    }
+}
+
+TEST_CASE("after a pause without audio no part of what comes faster than by the clock is left out") {
+    for (const std::int64_t pause_ms : {300, 800, 1500}) {
+        for (const std::int64_t sooner_ms : {10, 15, 20}) {
+            CAPTURE(pause_ms);
+            CAPTURE(sooner_ms);
+            Caller caller(2 * ms);
+            auto arrivals = paced(0, 12'000, 20);
+            // A sentence twice as long as the pause, with a silence in it.
+            const std::int64_t from_ms = 12'000 + pause_ms, length_ms = 2 * pause_ms + 600;
+            auto sentence = paced(from_ms, length_ms, 20, [&](std::int64_t n) { return -sooner_ms * n; });
+            for (std::size_t n = sentence.size() - 20; n < sentence.size() - 5; ++n)
+                sentence[n].value = 0;
+            add(arrivals, sentence);
+            arrivals.push_back({(from_ms + 2 * length_ms) * ms, 20, 0});
+            caller.hear(arrivals);
+            CHECK(caller.heard_at_ns.back() >= (from_ms + length_ms - 20) * ms);
+        }
+    }
+}
+
 TEST_CASE("silence with a mark inside the packet plays whole") {
     Caller caller;
     auto arrivals = paced(0, 6000, 10);

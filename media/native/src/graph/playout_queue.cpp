@@ -35,7 +35,9 @@ void PlayoutQueue::append(PlayoutItem* item, std::int64_t now_ns) {
     }
     last_ = item;
     queued_bytes_ += item->size_bytes;
-    if (queued_ns() >= ahead_ms * ms_ns) ahead_ = true;
+    // What waits because it was played late is not ahead.
+    const std::int64_t late_ns = state_ == State::filling ? now_ns - filling_since_ns_ : delay_ns_;
+    if (queued_ns() - late_ns >= ahead_ms * ms_ns) ahead_ = true;
     check_level();
 }
 
@@ -47,21 +49,51 @@ std::int64_t PlayoutQueue::queued_ns() const {
 void PlayoutQueue::note_arrival(std::int64_t now_ns) {
     if (state_ == State::idle) {
         begin_filling(now_ns);
-    } else if (!ahead_ && (state_ == State::filling || now_ns - pulled_ns_ <= 2 * pull_ns_)) {
-        // Until it plays, its beginning is queued. Then, what is queued lasts so many pulls; while digits are
-        // sent instead, nothing tells how many.
-        const std::int64_t needed_ns = pulled_ns_ + pull_ns_ * (1 + queued_ns() / pull_ns_);
-        const std::int64_t lead_ns = state_ == State::filling ? filling_since_ns_ + queued_ns() - now_ns
-                                                              : needed_ns - delay_ns_ - now_ns;
-        prebuffer_.note(lead_ns, now_ns - arrived_ns_);
+    } else if (state_ == State::filling || now_ns - pulled_ns_ <= 2 * pull_ns_) {
+        // While digits are sent instead, nothing tells how long what is queued lasts.
+        if (stalled_ns_ != 0) look_for_backlog(now_ns);
+        if (!ahead_) prebuffer_.note(lead_ns(now_ns), now_ns - arrived_ns_);
     }
     arrived_ns_ = now_ns;
     prebuffer_ms_.store(static_cast<std::uint32_t>(prebuffer_.prebuffer_ns() / ms_ns),
                         std::memory_order_relaxed);
 }
 
+/// How much sooner the audio comes than the beginning of its utterance would have it.
+std::int64_t PlayoutQueue::lead_ns(std::int64_t now_ns) const {
+    // Until it plays, its beginning is queued. Then, what is queued lasts so many pulls.
+    if (state_ == State::filling) return filling_since_ns_ + queued_ns() - now_ns;
+    return pulled_ns_ + pull_ns_ * (1 + queued_ns() / pull_ns_) - delay_ns_ - now_ns;
+}
+
+/// After a gap, what an agent that had stalled owes comes at once, as much as it is late, and then it goes on
+/// by its clock: all of that is late by the gap. Anything else is another utterance.
+void PlayoutQueue::look_for_backlog(std::int64_t now_ns) {
+    if (now_ns - arrived_ns_ < PrebufferEstimator::burst_ns) return;
+    if (now_ns - filling_since_ns_ > backlog_ns) {
+        stalled_ns_ = 0;
+        run_since_ns_ = filling_since_ns_;
+        return;
+    }
+    // The gap is seen by the pull after its beginning, and what comes now is not queued yet.
+    const bool owed = std::abs(lead_ns(now_ns) - stalled_ns_) <= 2 * pull_ns_;
+    if (!owed || owed_since_ns_ == 0) owed_since_ns_ = owed ? now_ns : 0;
+    if (!owed || now_ns - owed_since_ns_ < owed_ns) return;
+    const std::int64_t stalled_ns = std::exchange(stalled_ns_, 0);
+    if (state_ == State::filling) {
+        filling_since_ns_ -= stalled_ns;
+    } else {
+        delay_ns_ += stalled_ns;
+    }
+    ahead_ = false;
+}
+
 void PlayoutQueue::begin_filling(std::int64_t now_ns) {
     const bool underrun = has_played_ && now_ns - dry_ns_ < underrun_ns;
+    const bool ran = has_played_ && !ahead_ && dry_ns_ - run_since_ns_ >= run_ns;
+    stalled_ns_ = ran && now_ns - dry_ns_ < longest_stall_ns ? now_ns - dry_ns_ + delay_ns_ : 0;
+    if (stalled_ns_ == 0) run_since_ns_ = now_ns;
+    owed_since_ns_ = 0;
     if (underrun) {
         listener_.playout_underrun();
         // What was far ahead and is over was not late.

@@ -79,6 +79,12 @@ class PlayoutQueue {
     /// Silence that makes a pause, and the largest sample that is silence.
     static constexpr std::int64_t pause_ns = 100'000'000;
     static constexpr int quiet_peak = 32;
+    /// An agent that has sent without a gap for so long, and is silent no longer than that, may have stalled.
+    static constexpr std::int64_t run_ns = 10'000'000'000;
+    static constexpr std::int64_t longest_stall_ns = 5'000'000'000;
+    /// Then what it owes has come within the first, and is owed for the second.
+    static constexpr std::int64_t backlog_ns = 1'000'000'000;
+    static constexpr std::int64_t owed_ns = 200'000'000;
     static constexpr std::uint32_t fade_ms = 5;
 
     PlayoutQueue(AudioFormat format, PlayoutListener& listener) : format_(format), listener_(listener) {}
@@ -120,6 +126,8 @@ class PlayoutQueue {
 
     std::int64_t queued_ns() const;
     void note_arrival(std::int64_t now_ns);
+    std::int64_t lead_ns(std::int64_t now_ns) const;
+    void look_for_backlog(std::int64_t now_ns);
     void begin_filling(std::int64_t now_ns);
     void begin_playing(std::int64_t now_ns);
     bool adjust(std::size_t samples);
@@ -157,6 +165,9 @@ class PlayoutQueue {
     std::int64_t pull_ns_ = 1;
     std::int64_t quiet_ns_ = 0;  ///< Silence handed out last.
     std::int64_t dry_ns_ = 0;
+    std::int64_t run_since_ns_ = 0;  ///< Beginning of what has come without a gap, stalls but for.
+    std::int64_t stalled_ns_ = 0;    ///< Delay by what may have been a stall; 0 when there was none.
+    std::int64_t owed_since_ns_ = 0;
     bool ahead_ = false;
     bool paused_ = false;
     bool has_played_ = false;

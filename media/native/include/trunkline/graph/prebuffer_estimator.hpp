@@ -21,6 +21,8 @@ class PrebufferEstimator {
     static constexpr std::int64_t margin_ns = 5'000'000;
     /// Lags beyond this are pauses: no prebuffer would hide them.
     static constexpr std::int64_t max_lag_ns = 100'000'000;
+    /// Audio that comes so soon after other audio was sent with it: it leads by what was sent before it.
+    static constexpr std::int64_t burst_ns = 5'000'000;
     static constexpr std::int64_t first_window_ns = 2'000'000'000;
     static constexpr std::int64_t longest_window_ns = 64'000'000'000;
 
@@ -48,8 +50,6 @@ class PrebufferEstimator {
     bool steady() const { return steady_; }
 
   private:
-    /// Audio that comes so soon after other audio was sent with it: it leads by what was sent before it.
-    static constexpr std::int64_t burst_ns = 5'000'000;
     /// Longest time between two arrivals that says anything about the time in between.
     static constexpr std::int64_t max_since_ns = 200'000'000;
 

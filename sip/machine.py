@@ -43,8 +43,6 @@ class Machine(Generic[StateT]):
     __slots__ = ("state",)
 
     ROWS: ClassVar[Rows[Any]]
-    ENTERS_FIRST: ClassVar[bool] = False
-    """True when actions run in the next state, as those must that trigger events themselves."""
 
     state: StateT
 
@@ -54,9 +52,6 @@ class Machine(Generic[StateT]):
         if rule is None:
             return []
         target, action = rule
-        if self.ENTERS_FIRST:
-            self.state = target
-            return [*action(self, about)]
         effects = [*action(self, about)]
         self.state = target
         return effects

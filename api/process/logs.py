@@ -58,12 +58,11 @@ _SECRETS = (
     (re.compile(r"(input_value=)(?:.{0,300}?(?=, input_type=)|'[^']*'|\"[^\"]*\"|[^,\]]+)"), r"\1***"),
 )
 # Every match of the patterns contains one of these, in any case: most lines need only this check.
-_SIGNS = (
-    *PREFIXES.values(),
-    *("whsec_", "bearer", "basic", "://", "input_value="),
-    *_NAMES.replace("_?", "_").split("|"),
-    "apikey",
-)
+_SIGNS = (*PREFIXES.values(), "whsec_", "bearer", "basic", "://")
+# These count before a separator only, which few lines have.
+_NAMED = (*_NAMES.replace("_?", "_").split("|"), "apikey", "input_value=")
+# An identifier of these characters matches no pattern, and has no control character.
+_PLAIN = re.compile(r"[A-Za-z0-9@.:-]*")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 LINES_PER_SECOND = 500
@@ -76,7 +75,8 @@ _MAX_KEPT: Final = 1000
 def redact(text: str) -> str:
     """Replace text that looks like a secret."""
     lower = text.lower()
-    for sign in _SIGNS:
+    separated = "=" in lower or "'" in lower or '"' in lower
+    for sign in (*_SIGNS, *_NAMED) if separated else _SIGNS:
         if sign in lower:
             break
     else:
@@ -107,8 +107,8 @@ class _Text(logging.Formatter):
         for name, value in _context(record).items():
             rest += f"  {name}={value}"
         if record.exc_info:
-            rest += "\n" + self.formatException(record.exc_info)
-        return readable_line(record) + redact(rest)
+            rest += "\n" + redact(self.formatException(record.exc_info))
+        return readable_line(record) + rest
 
 
 class _Json(logging.Formatter):
@@ -369,7 +369,9 @@ def _context(record: logging.LogRecord) -> dict[str, str]:
     for name in CONTEXT:
         value = given.get(name)
         if value is not None:
-            found[name] = _one_line(str(value))  # A Call-ID is text from a peer.
+            text = str(value)
+            # A Call-ID is text from a peer.
+            found[name] = text if _PLAIN.fullmatch(text) else redact(_one_line(text))
     return found
 
 

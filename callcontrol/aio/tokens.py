@@ -5,6 +5,8 @@ import os
 import secrets
 import time
 from datetime import UTC, datetime
+from functools import partial
+from typing import Final
 
 
 def new_id() -> str:
@@ -37,14 +39,12 @@ def new_digits(count: int) -> str:
     return f"{secrets.randbelow(10**count):0{count}d}"
 
 
-def utc_now() -> datetime:
-    """Wall clock, for timestamps; durations are measured on the monotonic clock."""
-    return datetime.now(UTC)
+utc_now: Final = partial(datetime.now, UTC)
+"""Returns the wall clock, for timestamps; durations are measured on the monotonic clock."""
 
 
-def unix_s() -> float:
-    """Wall clock in seconds since 1970, for times that become a ``datetime`` only when they are shown."""
-    return time.time()
+unix_s: Final = time.time
+"""Returns seconds since 1970 of the wall clock, for times that become a ``datetime`` when they are shown."""
 
 
 def unix_time_s() -> int:

@@ -176,7 +176,7 @@ class CallMachine(Machine[CallState]):
     @property
     def finished(self) -> bool:
         """True after the call has ended and no recording, message or sentence of it is pending."""
-        return self.state is CallState.ENDED and not self._waits_for_media
+        return self.state is _ENDED and not self._waits_for_media
 
     @property
     def _waits_for_media(self) -> bool:
@@ -240,7 +240,7 @@ class CallMachine(Machine[CallState]):
         """Handle one event and return the effects to perform."""
         if now > self._now:
             self._now = now
-        if self.state is CallState.ENDED:
+        if self.state is _ENDED:
             return [*self._afterwards(event)]
         found = _HANDLERS.get(type(event), CallMachine.forward)(self, event)
         unshown = self.record.status_webhook_url is None
@@ -383,7 +383,7 @@ class CallMachine(Machine[CallState]):
         if self._transfers is not None:
             effects += self._shown(self._transfers.handle(event))
         step = self._step
-        if step is not None and self.state is not CallState.ENDED:
+        if step is not None and self.state is not _ENDED:
             if step.keeps_keys and isinstance(event, DigitReceived) and event.leg == self._a_id:
                 self.keys.append(event)
             effects += self._shown(step.handle(event))
@@ -456,7 +456,7 @@ class CallMachine(Machine[CallState]):
     def _advance(self) -> list[Effect]:
         """Move to the next step while the current one is over."""
         effects: list[Effect] = []
-        while self._step is not None and self._step.over and self.state is not CallState.ENDED:
+        while self._step is not None and self._step.over and self.state is not _ENDED:
             if self._step.successor is not None:
                 self._step = self._step.successor
                 continue
@@ -528,7 +528,7 @@ class CallMachine(Machine[CallState]):
 
     def end(self, ending: Ending) -> list[Effect]:
         """End all parts of the call that are not over, with one reason."""
-        if self.state is CallState.ENDED:
+        if self.state is _ENDED:
             return []
         self._ending = ending
         effects: list[Effect] = []
@@ -579,7 +579,7 @@ _HANDLERS: Final[dict[type[Event], Callable[[CallMachine, Any], Iterable[Effect]
     JoinRequested: lambda call, event: call.transfers.join_requested(event),
 }
 
-_S, _I = CallState, CallTransition
+_S, _I, _ENDED = CallState, CallTransition, CallState.ENDED
 RULES: Final[Rules[CallState, CallTransition]] = {
     (_S.QUEUED, _I.START): (_S.INITIATED, CallMachine._initiated),
     (_S.INITIATED, _I.RING): (_S.RINGING, CallMachine._ringing),

@@ -10,7 +10,7 @@ from typing import Final
 from callcontrol.calls.effects.records import Arm, Disarm, ExtendReserve
 from callcontrol.calls.events.answers import Timer
 from callcontrol.ids import LegId
-from sip.values import frozen
+from sip.values import constructed_natively, frozen
 
 EXTEND_LEAD_S: Final = 5.0
 """Time before the end of a reserve at which it is extended, in seconds."""
@@ -34,6 +34,7 @@ class Rates:
     reserve_pulses: int = 5
 
 
+@constructed_natively
 @dataclass(slots=True)
 class _Metered:
     rate_paise: int

@@ -23,6 +23,7 @@ from callcontrol.calls.hangup_cause import (
 from callcontrol.ids import LegId
 from callcontrol.models.parties import Party, RouteAttempt
 from sip.machine import Machine, Rules, compile_rules
+from sip.values import frozen
 
 
 class LegState(IntEnum):
@@ -62,7 +63,8 @@ class LegInput(IntEnum):
     """The far end is gone: rejected, cancelled, hung up, or unreachable."""
 
 
-class LegParams(NamedTuple):
+@frozen
+class LegParams:
     """Parameters of an input; each input uses those it needs."""
 
     body: bytes = b""
@@ -136,7 +138,7 @@ class Leg(Machine[LegState]):
     def handle(self, what: LegInput, params: LegParams = NO_PARAMS) -> list[Effect]:
         """Handle one input and return the effects; inputs without a rule in this state do nothing."""
         effects = self.trigger(what, params)
-        self.up, self.over = self.state is LegState.UP, self.state is LegState.ENDED
+        self.up, self.over = self.state is _UP, self.state is _ENDED
         return effects
 
     def _quiet(self, params: LegParams) -> Sequence[Effect]:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from callcontrol.models.money import CURRENCY
-from sip.values import frozen
+from sip.values import constructed_natively, frozen
 
 Direction = Literal["inbound", "outbound"]
 HangupSource = Literal["caller", "callee", "carrier", "api", "stream", "system"]
@@ -81,6 +81,7 @@ class LegQuality:
     sent: DirectionQuality
 
 
+@constructed_natively
 @dataclass(slots=True)
 class Quality:
     """
@@ -97,6 +98,7 @@ class Quality:
     legs: list[LegQuality] = field(default_factory=list)
 
 
+@constructed_natively
 @dataclass(slots=True)
 class CallRecord:
     """

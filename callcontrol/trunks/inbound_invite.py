@@ -12,6 +12,7 @@ Bytes that are not UTF-8 are read as Latin-1, and forwarded as UTF-8.
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 from callcontrol.directory.directory import Directory
@@ -36,6 +37,8 @@ _MAX_IDENTITY_CHARS: Final = 4096  # a PASSporT with its certificate's address i
 _MAX_ENTRIES: Final = 8
 _MAX_SHOWN_CHARS: Final = 8192
 _HEEDED: Final = frozenset({"diversion", "history-info", "user-to-user", "identity", "session-id", "privacy"})
+_KEY: Final = itemgetter(0)
+"""Returns the key of an entry of header fields."""
 _FRONT_HEADER: Final = FRONT_HEADER.lower()
 _X_SIGNS: Final = ("X-", "x-")
 _X_HEADER: Final = re.compile(r"X-[A-Za-z0-9-]{1,64}", re.IGNORECASE | re.ASCII)
@@ -173,7 +176,7 @@ def caller_of(from_: NameAddr, headers: Headers, carrier: Carrier) -> Caller:
 
     Source: RFC 3325 5, RFC 3323 4.
     """
-    stated = not _IDENTITY.isdisjoint([key for key, _, _ in headers.entries])
+    stated = not _IDENTITY.isdisjoint(map(_KEY, headers.entries))
     asserted = _asserted(headers, carrier) if stated and carrier.trusts_identity else None
     address = asserted or from_
     withheld = _withholds(from_, headers) if stated else _is_anonymous(from_)
@@ -261,10 +264,8 @@ class Received:
     @classmethod
     def of(cls, headers: Headers) -> "Received":
         """Read the header fields of an INVITE."""
-        for key, _, _ in headers.entries:
-            if key in _HEEDED or key[:2] == "x-":
-                break
-        else:
+        keys = [*map(_KEY, headers.entries)]
+        if _HEEDED.isdisjoint(keys) and not [key for key in keys if key[:2] == "x-"]:
             return _NOTHING  # most calls
         return cls(
             custom=custom_headers(headers.items()),

@@ -308,5 +308,4 @@ def _write_section(
         lines.append(f"b={kind}:{value}")
     for start, stop in times:
         lines.append(f"t={start} {stop}")
-    for name, text in section.attributes:
-        lines.append(f"a={name}" if text is None else f"a={name}:{text}")
+    lines += [f"a={name}" if text is None else f"a={name}:{text}" for name, text in section.attributes]

@@ -291,13 +291,14 @@ class Session:
 
     def _perform(self, effects: Sequence[Effect]) -> None:
         """Perform the machine's effects; events go to the owner last, after all other effects."""
-        perform = self._PERFORM
-        events: list[SessionEvent] = []
+        performers = self._PERFORM
+        events: list[Any] = []
         for effect in effects:
-            if isinstance(effect, SessionEvent):
+            perform = performers.get(type(effect))
+            if perform is None:
                 events.append(effect)
             else:
-                perform[type(effect)](self, effect)
+                perform(self, effect)
         for event in events:
             if isinstance(event, Failed):
                 event = self._with_targets(event)
@@ -444,11 +445,11 @@ class InboundSession(Session):
             InvalidValue: The status is not one of 101 to 199, or a header field cannot be set.
         """
         _check_range(status, 101, 199)
-        self._command(self._machine.progress(Reply(status, None, body, headers, reliable)))
+        self._command(self._machine.progress(Reply(status, None, body, tuple(headers), reliable)))
 
     def answer(self, body: bytes, headers: Iterable[tuple[str, str]] = ()) -> None:
         """Send the 200; `Confirmed` follows with the ACK."""
-        self._command(self._machine.answer(Reply(200, None, body, headers)))
+        self._command(self._machine.answer(Reply(200, None, body, tuple(headers))))
         replaced, self.replaces = self.replaces, None
         if replaced is not None and self._machine.state is not State.ENDED:
             replaced.hangup()
@@ -461,7 +462,7 @@ class InboundSession(Session):
             InvalidValue: The status is not one of 300 to 699, or a header field cannot be set.
         """
         _check_range(status, 300, 699)
-        self._command(self._machine.reject(Reply(status, reason, b"", headers)))
+        self._command(self._machine.reject(Reply(status, reason, b"", tuple(headers))))
 
     def start(self, transaction: ServerTransaction) -> None:
         """Start the session; called by the user agent."""

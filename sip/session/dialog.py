@@ -282,8 +282,9 @@ def save_invite(
 
     For an INVITE of a peer, `to` is the To of our responses, with our tag; None for one of ours.
     """
-    kept = _OF_OURS if to is None else _OF_PEERS
-    fields = [[entry[1], entry[2]] for entry in invite.headers.entries if entry[0] in kept]
+    kept = Headers()
+    kept.copy_keys(invite.headers, _OF_OURS if to is None else _OF_PEERS)
+    fields = [*map(list, kept.items())]
     saved: dict[str, Any] = {
         "kind": Kind.CALLING if to is None else Kind.CALLED,
         "via": [transport, *peer],

@@ -4,7 +4,7 @@ Inbound session: from a received INVITE to the ACK of its answer (RFC 3261 13.3)
 Provisional responses may be reliable, with PRACK and UPDATE before the answer (RFC 3262, 3311).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -45,7 +45,7 @@ class Reply(NamedTuple):
     status: int
     reason: str | None = None
     body: bytes = b""
-    headers: Iterable[tuple[str, str]] = ()
+    headers: Sequence[tuple[str, str]] = ()
     reliable: bool | None = None
 
 
@@ -102,7 +102,7 @@ class InboundInviteSession(InviteSession):
 
     def progress(self, answer: Reply) -> Sequence[Effect]:
         """Send a provisional response, and repeat it until the next response."""
-        return self.trigger(Event.PROGRESS, answer._replace(headers=tuple(answer.headers)))
+        return self.trigger(Event.PROGRESS, answer)
 
     def answer(self, answer: Reply) -> Sequence[Effect]:
         """Send the 2xx, after any outstanding PRACK, and repeat it until its ACK comes."""
@@ -143,9 +143,9 @@ class InboundInviteSession(InviteSession):
         assert self.dialog is not None
         status = answer.status
         repeated = _REPEATED if status >= 300 else _REPEATED_IN_DIALOG
-        entries = [entry for entry in self.request.headers.entries if entry[0] in repeated]
-        headers = Headers.from_entries(entries)
-        response = Response(status, answer.reason or reason_phrase(status), headers)
+        headers = Headers()
+        headers.copy_keys(self.request.headers, repeated)
+        response, entries = Response(status, answer.reason or reason_phrase(status), headers), headers.entries
         entries.append(("to", "To", self.dialog.local))
         if status < 300:
             entries.append(("contact", "Contact", self.dialog.local_contact))

@@ -9,7 +9,7 @@ Members get the session as an argument and do not keep it: an ended session leav
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from sip.auth.digest import Authenticator
 from sip.effects import Arm, Disarm, Done, Effect, Failure, Purpose, Respond, SendAck, StartRequest
@@ -25,6 +25,7 @@ from sip.session.offer_answer import OfferAnswer, offer_fields
 from sip.session.referrals import Referrals, ReferTimer
 from sip.session.session_refresh import EXPIRED_REASON, GONE_REASON, SessionRefresh
 from sip.timers import Repetition
+from sip.values import frozen
 
 _UNANSWERED_OFFER = 'SIP;cause=488;text="The ACK answers no offer"'
 _OFFERING = (Purpose.REINVITE, Purpose.UPDATE, Purpose.REFRESH)
@@ -34,7 +35,8 @@ WAIT_NO_MORE = (Disarm(Event.TIMER_REPEAT), Disarm(Event.TIMER_ACK))
 """Effects of the ACK of our 2xx."""
 
 
-class UnackedAnswer(NamedTuple):
+@frozen
+class UnackedAnswer:
     """A sent 2xx, repeated until its ACK comes or 64*T1 have passed."""
 
     cseq: int

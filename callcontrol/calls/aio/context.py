@@ -42,6 +42,7 @@ from media.types import EngineSettings
 from sip import SessionEvent
 from sip.aio import HepSettings, Listen, UserAgent, UserAgentSettings
 from sip.protection.rate_limits import ProtectionSettings
+from sip.values import constructed_natively
 
 if TYPE_CHECKING:
     from callcontrol.calls.aio.media.conferences import Conferences
@@ -193,6 +194,7 @@ class CallContext:
     """Called with the session events of calls at each gateway."""
 
 
+@constructed_natively
 @dataclass(slots=True)
 class ActiveCall:
     """

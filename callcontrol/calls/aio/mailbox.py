@@ -62,6 +62,16 @@ class CallLogger(logging.LoggerAdapter[logging.Logger]):
         self._call_sid = call_sid
         self.call_id: str | None = None
 
+    def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
+        """Log a line; one without options, as each call has at its end, goes to the handlers by itself."""
+        if kwargs:
+            super().log(level, msg, *args, **kwargs)
+        elif self.isEnabledFor(level):
+            text, fields = self.process(msg, {})
+            record = logging.LogRecord(self.logger.name, level, "", 0, text, args, None)
+            record.__dict__.update(fields["extra"])
+            self.logger.handle(record)
+
     def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
         """Prefix the line with the identifier, and add it to the fields of the log record."""
         kwargs["extra"] = {"call_sid": self._call_sid, "call_id": self.call_id, **kwargs.get("extra", {})}

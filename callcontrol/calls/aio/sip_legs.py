@@ -40,6 +40,7 @@ from sip import (
     SipUri,
 )
 from sip.aio import InboundSession, OutboundSession, Session
+from sip.values import constructed_natively
 
 Post = Callable[[Event], None]
 
@@ -50,6 +51,7 @@ NIL: Final = "0" * 32
 _RELIABLE: Final[dict[str, bool | None]] = {"off": False, "supported": None, "required": True}
 
 
+@constructed_natively
 @dataclass(slots=True)
 class _SipLeg:
     """One leg's session, its trunk, and the leg whose party it was dialled for."""

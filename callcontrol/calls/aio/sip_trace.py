@@ -12,6 +12,7 @@ from callcontrol.ids import CallSid
 from sip import readable
 from sip.aio import TraceFields, TraceRecord
 from sip.redaction import withhold_secrets
+from sip.values import frozen
 
 MAX_CALLS: Final = 500
 """Calls whose messages are kept."""
@@ -24,11 +25,12 @@ _MAX_MESSAGE_BYTES: Final = 8192
 _MAX_BYTES: Final = 64 * 1024 * 1024
 _CUT: Final = b"\r\n(cut off)"
 
-# A folded value continues on the next line.
+# A folded value continues on the next line. The line feed makes the search half as long as "^" does.
+_VALUE: Final = rb"[ \t]*:([^\r\n]*(?:\r?\n[ \t][^\r\n]*)*)"
 _FIELDS: Final = re.compile(
-    rb"^(?:(f|from)|(t|to)|(v|via)|(?:proxy-)?(authorization))[ \t]*:([^\r\n]*(?:\r?\n[ \t][^\r\n]*)*)",
-    re.IGNORECASE | re.MULTILINE,
+    rb"\n(?:(f|from)|(t|to)|(v|via)|(?:proxy-)?(authorization))" + _VALUE, re.IGNORECASE
 )
+_FROM: Final = re.compile(rb"\n(?:f|from)" + _VALUE, re.IGNORECASE)
 _TAG: Final = re.compile(rb";\s*tag\s*=\s*([^\s;,>]+)", re.IGNORECASE)
 _BRANCH: Final = re.compile(rb";\s*branch\s*=\s*([^\s;,]+)", re.IGNORECASE)
 
@@ -46,7 +48,7 @@ class TraceEntry:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Names:
     """Tags and branch of a message, by which dialogs with one Call-ID are told apart; empty where absent."""
 
@@ -106,8 +108,13 @@ class _Dialog:
     def tag(self) -> bytes | None:
         """Tag of the party that began it; None before its first message."""
         if self._tag is None and self.first:
-            self._tag = _Names.of(self.first[0][4]).from_tag
+            self._tag = _from_tag(self.first[0][4])
         return self._tag
+
+    @property
+    def awaits_ours(self) -> bool:
+        """True before our INVITE that begins it: nobody else knows its Call-ID yet."""
+        return self._tag is None and not self.first
 
     @property
     def branch(self) -> bytes | None:
@@ -160,8 +167,9 @@ class TraceBook:
         self._clock = clock
         self._max_calls = max_calls
         self._max_bytes = max_bytes
-        self._unclaimed: OrderedDict[str, _Dialog] = OrderedDict()
         self._dialogs: dict[str, list[_Dialog]] = {}
+        self._unclaimed: OrderedDict[str, _Dialog] = OrderedDict()
+        """Those of the dialogs that no call has claimed, at most one of a key."""
         self._calls: OrderedDict[CallSid, list[tuple[str, str, _Dialog]]] = OrderedDict()
 
     def __len__(self) -> int:
@@ -170,7 +178,7 @@ class TraceBook:
 
     def call_of(self, call_id: str) -> CallSid | None:
         """Return the call of a Call-ID, while its trace is kept; None if several calls have it."""
-        calls = {dialog.call_sid for dialog in self._dialogs.get(call_id, ())}
+        calls = {dialog.call_sid for dialog in self._dialogs.get(call_id, ())} - {None}
         return calls.pop() if len(calls) == 1 else None
 
     def note_on_net(self, *fields: *TraceFields) -> None:
@@ -184,15 +192,14 @@ class TraceBook:
             message = message[:_MAX_MESSAGE_BYTES] + _CUT
             fields = (at, direction, listen, remote, message, call_id)
         key = key or call_id
-        claimed, waiting = self._dialogs.get(key), self._unclaimed.get(key)
-        is_invite = message.startswith(b"INVITE ")
+        dialogs, is_invite = self._dialogs.get(key), message.startswith(b"INVITE ")
         dialog: _Dialog | None
-        if claimed is None and waiting is None:
+        if dialogs is None:
             dialog = self._begin(key) if is_invite else None
-        elif is_invite or claimed is not None and (waiting is not None or len(claimed) > 1):
+        elif is_invite or len(dialogs) > 1:
             dialog = self._told_apart(key, fields)
         else:
-            dialog = waiting if claimed is None else claimed[0]
+            dialog = dialogs[0]
         if dialog is None:
             return
         grown = len(message)
@@ -208,24 +215,28 @@ class TraceBook:
 
     def _told_apart(self, key: str, fields: TraceFields) -> _Dialog | None:
         """The dialog of a message whose Call-ID is known; a new one for a new call, None if in doubt."""
+        dialogs = self._dialogs[key]
+        if len(dialogs) == 1 and dialogs[0].awaits_ours and fields[1] == "out":
+            return dialogs[0]
         names = _Names.of(fields[4])
-        waiting = self._unclaimed.get(key)
-        claimed = self._dialogs.get(key, [])
-        dialogs = claimed if waiting is None else [waiting, *claimed]
         if fields[4].startswith(b"INVITE ") and not names.to_tag:
             return next((it for it in dialogs if it.begins_with(fields, names)), None) or self._begin(key)
         of_tag = [it for it in dialogs if names.has(it.tag)]
         # Without a call there is nothing but the INVITE, its responses, ACK and CANCEL, of one branch.
         found = [it for it in of_tag if it.branch == names.branch] or [
-            it for it in of_tag if it is not waiting
+            it for it in of_tag if it.call_sid is not None
         ]
         return found[0] if len(found) == 1 else None
 
     def _begin(self, key: str) -> _Dialog:
-        self._unclaimed.pop(key, None)
+        """Begin a dialog that no call has claimed, in place of the one that waits under this key."""
+        displaced = self._unclaimed.pop(key, None)
+        if displaced is not None:
+            self._drop(key, displaced)
         dialog = self._unclaimed[key] = _Dialog()
+        self._dialogs.setdefault(key, []).insert(0, dialog)
         if len(self._unclaimed) > _MAX_UNCLAIMED:
-            self._unclaimed.popitem(last=False)
+            self._drop(*self._unclaimed.popitem(last=False))
         return dialog
 
     def claim(self, call_sid: CallSid, leg: str, call_id: str, caller_tag: str | None = None) -> None:
@@ -240,8 +251,8 @@ class TraceBook:
             del self._unclaimed[call_id]
         else:
             dialog = _Dialog(tag)
+            self._dialogs.setdefault(call_id, []).append(dialog)
         dialog.call_sid = call_sid
-        self._dialogs.setdefault(call_id, []).append(dialog)
         self.size_bytes += dialog.size_bytes
         legs = self._calls.setdefault(call_sid, [])
         legs.append((leg, call_id, dialog))
@@ -257,12 +268,15 @@ class TraceBook:
             self._forget(call_id, dialog)
 
     def _forget(self, call_id: str, dialog: _Dialog) -> None:
-        others = [it for it in self._dialogs[call_id] if it is not dialog]
-        if others:
-            self._dialogs[call_id] = others
-        else:
-            del self._dialogs[call_id]
+        self._drop(call_id, dialog)
         self.size_bytes -= dialog.size_bytes
+
+    def _drop(self, key: str, dialog: _Dialog) -> None:
+        others = [it for it in self._dialogs[key] if it is not dialog]
+        if others:
+            self._dialogs[key] = others
+        else:
+            del self._dialogs[key]
 
     def of(self, call_sid: CallSid) -> list[TraceEntry]:
         """SIP messages of a call in wire order; empty when the trace is no longer kept."""
@@ -280,6 +294,12 @@ class TraceBook:
             )
             for record, leg in found
         ]
+
+
+def _from_tag(message: bytes) -> bytes:
+    """Return the tag that ``_Names`` has of the From field."""
+    found = _FROM.search(message.partition(b"\r\n\r\n")[0])
+    return b"" if found is None else b"".join(_TAG.findall(found[1])[-1:])
 
 
 def on_net_key(call_id: str) -> str:

@@ -65,7 +65,7 @@ from callcontrol.calls.plan import RequestInstructions, stream_info
 from callcontrol.calls.steps.agent_controls import AgentControls
 from callcontrol.calls.steps.agent_reconnect import ReconnectSchedule
 from callcontrol.calls.steps.agent_transfer import AgentTransfers
-from callcontrol.calls.steps.base import CallParts, TableStep
+from callcontrol.calls.steps.base import CallParts, NestedStep
 from callcontrol.models import CallStatus
 from callcontrol.models.parties import Party
 from media.streams import Reconnect, StreamChoice, under_default
@@ -129,11 +129,10 @@ class StreamInput(IntEnum):
     """Command: the call ends."""
 
 
-class AgentStep(TableStep[StreamState]):
+class AgentStep(NestedStep[StreamState]):
     """The step that connects the call with a voice agent."""
 
     needs_answer = False
-    ENTERS_FIRST = True
 
     def __init__(
         self,

@@ -383,3 +383,17 @@ class TableStep(RunningStep, Machine[StateT]):
     def _nothing(self, _: Event | None) -> Iterator[Effect]:
         """Do nothing on the way to the next state."""
         yield from ()
+
+
+class NestedStep(TableStep[StateT]):
+    """A step whose actions run in the next state, since they trigger events themselves."""
+
+    def trigger(self, event: int, about: Any = None) -> list[Any]:
+        """Apply the rule of this event in this state and return its effects."""
+        rule = self.ROWS[self.state][event]
+        if rule is None:
+            return []
+        self.state, action = rule
+        effects = [*action(self, about)]
+        self.over = self.state == self._last
+        return effects

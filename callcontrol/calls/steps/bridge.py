@@ -87,7 +87,7 @@ class BridgeStep(TableStep[BridgeState]):
     @property
     def joined(self) -> bool:
         """True while the two parties are connected."""
-        return self.state is BridgeState.JOINED
+        return self.state is _JOINED
 
     @property
     def b_leg(self) -> LegId | None:
@@ -113,7 +113,7 @@ class BridgeStep(TableStep[BridgeState]):
                 return self.trigger(BridgeInput.GONE, event)
             case DigitReceived():
                 return self._pass_digit(event)
-        return self._handle_dialing(event) if self.state is BridgeState.DIALING else ()
+        return self._handle_dialing(event) if self.state is _DIALING else ()
 
     def stop(self, ending: Ending) -> Iterable[Effect]:
         """Abandon the second party."""
@@ -200,6 +200,7 @@ class BridgeStep(TableStep[BridgeState]):
 
 
 _S, _I = BridgeState, BridgeInput
+_DIALING, _JOINED = BridgeState.DIALING, BridgeState.JOINED
 RULES: Final[Rules[BridgeState, BridgeInput]] = {
     (_S.NEW, _I.BEGIN): (_S.ROUTING, BridgeStep._find),
     (_S.NEW, _I.STOP): (_S.OVER, BridgeStep._stopped),
@@ -240,7 +241,7 @@ class DialStep(BridgeStep):
             effects = [*self._time_up()]
         else:
             effects = [*super().handle(event)]
-        if self._joined_at is None and self.state is BridgeState.JOINED:
+        if self._joined_at is None and self.state is _JOINED:
             self._joined_at = self.call.now_s
             if self._limit_s is not None:
                 effects.append(Arm(Timer.TALK, self._limit_s))

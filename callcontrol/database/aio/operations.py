@@ -39,6 +39,8 @@ class Failed:
 
 def together(operations: Sequence[Operation[Any]], connection: Connection) -> list[Any]:
     """Run operations, all of a shared kind in the place of its first; returns the outcome of each."""
+    if len(operations) == 1:
+        return [operations[0](connection)]
     kinds: dict[Any, list[tuple[int, Shared[Any]]]] = {}
     for place, operation in enumerate(operations):
         if isinstance(operation, Shared):

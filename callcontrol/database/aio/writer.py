@@ -24,6 +24,7 @@ from callcontrol.database.errors import CommitInDoubt, is_transient
 from callcontrol.database.tables.system import writer_probe
 from callcontrol.errors import DomainError, Internal, ServiceUnavailable
 from callcontrol.histogram import Histogram
+from sip.values import constructed_natively, frozen
 
 T = TypeVar("T")
 Urgency = Literal["lazy", "soon", "now"]
@@ -93,6 +94,7 @@ class Source(Protocol):
         """Handle the failure of the operation itself, which would fail again."""
 
 
+@constructed_natively
 @dataclass(slots=True, eq=False)
 class _Request:
     operation: Operation[Any]
@@ -104,7 +106,7 @@ class _Request:
         return self.future is not None and self.future.done()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Batch:
     """Requests and source operations of one transaction."""
 

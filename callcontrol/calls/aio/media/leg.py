@@ -9,7 +9,7 @@ from media.aio import AgentTap, RtpStream
 from media.audio import Clip
 from media.sdp import LocalMedia, Negotiated, SessionDescription
 from media.types import RemoteMedia
-from sip.values import frozen
+from sip.values import constructed_natively, frozen
 
 
 class MediaRefusal(Exception):
@@ -45,6 +45,7 @@ class MediaSettings:
     tone_plan: str = "in"
 
 
+@constructed_natively
 @dataclass(slots=True, eq=False)
 class LegMedia:
     """One leg's stream, the last session descriptions of both sides, and our last offer."""

@@ -41,6 +41,7 @@ _LATE: Final = dict.fromkeys(
 _NAMES: Final = tuple(column.name for column in calls.c)
 
 _INSERT: Final = insert_into(calls, ignore_conflict=True)
+_INSERT_ACTIVE: Final = insert_into(calls, ignore_conflict=True, empty=_LATE)
 _ACTIVE: Final = tuple(name for name in MUTABLE if name not in _LATE)
 _UPDATE: Final = update_columns(calls, calls.c.call_sid, MUTABLE)
 _UPDATE_ACTIVE: Final = update_columns(calls, calls.c.call_sid, _ACTIVE)
@@ -55,26 +56,15 @@ def row_of(record: CallRecord) -> dict[str, Any]:
     """Return the row for the present state of a record."""
     return {
         **_active_row_of(record),
+        **_late_row_of(record),
         "account_sid": record.account_sid,
         "parent_call_sid": record.parent_call_sid,
         "direction": record.direction,
         "from_number": clean(record.from_),
         "to_number": clean(record.to),
-        "outcome": record.status.value if record.status.ended else None,
         "created_at": to_micros(record.created_at),
-        "ended_at": record.ended_at and to_micros(record.ended_at),
-        "duration_sec": record.duration_sec,
-        "bill_duration_sec": record.bill_duration_sec,
-        "hangup_cause": record.hangup_cause,
-        "hangup_cause_code": record.hangup_cause_code,
-        "hangup_source": record.hangup_source,
         "sip": pack(record.sip) if record.sip else None,
-        "price_paise": record.price_paise,
         "currency": record.currency,
-        "recording_url": record.recording_url,
-        "recording_path": record.recording_path,
-        "recording_status": record.recording_status,
-        "quality": pack(quality_fields(record.quality)) if record.quality else None,
         "tag": record.tag and clean(record.tag),
         "status_webhook_url": record.status_webhook_url,
         "status_webhook_events": ",".join(record.status_webhook_events) or None,
@@ -83,18 +73,21 @@ def row_of(record: CallRecord) -> dict[str, Any]:
 
 
 def changes_of(record: CallRecord) -> dict[str, Any]:
-    """Return what ``update`` needs: the row, or of an active plain call the columns that may have changed."""
-    plain = record.product is None and record.recording_status is None
+    """Return what ``update`` needs: the columns that may have changed, or the row for a product."""
+    if record.product is not None:
+        return row_of(record)
     # The end of a call sets all the other late columns.
     active = record.ended_at is None and record.price_paise is None and record.hangup_cause_code is None
-    return _active_row_of(record) if plain and active and not record.status.ended else row_of(record)
+    row = _active_row_of(record)
+    is_plain = active and record.recording_status is None and not record.status.ended
+    return row if is_plain else {**row, **_late_row_of(record)}
 
 
 def _active_row_of(record: CallRecord) -> dict[str, Any]:
     return {
         "call_sid": record.call_sid,
         "_call_sid": record.call_sid,
-        "status": record.status.value,
+        "status": str(record.status),
         "answered_by": record.answered_by,
         "carrier_sid": record.carrier_sid,
         "gateway_sid": record.gateway_sid,
@@ -110,6 +103,23 @@ def _active_row_of(record: CallRecord) -> dict[str, Any]:
         "details": pack(record.details) if record.details is not None else None,
         "sequence": record.sequence,
         "dialogs": pack_exact(record.dialogs) if record.dialogs and record.ended_at is None else None,
+    }
+
+
+def _late_row_of(record: CallRecord) -> dict[str, Any]:
+    return {
+        "outcome": str(record.status) if record.status.ended else None,
+        "ended_at": record.ended_at and to_micros(record.ended_at),
+        "duration_sec": record.duration_sec,
+        "bill_duration_sec": record.bill_duration_sec,
+        "hangup_cause": record.hangup_cause,
+        "hangup_cause_code": record.hangup_cause_code,
+        "hangup_source": record.hangup_source,
+        "price_paise": record.price_paise,
+        "recording_url": record.recording_url,
+        "recording_path": record.recording_path,
+        "recording_status": record.recording_status,
+        "quality": pack(quality_fields(record.quality)) if record.quality else None,
     }
 
 
@@ -162,7 +172,8 @@ def record_of(row: Mapping[str, Any]) -> CallRecord:
 
 def insert(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert new calls; an existing call is left unchanged."""
-    _INSERT.many(connection, rows)
+    ended = [row for row in rows if any(map(row.get, _LATE))]
+    (_INSERT if ended else _INSERT_ACTIVE).many(connection, rows)
 
 
 def update(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:

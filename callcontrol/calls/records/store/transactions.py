@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from sqlalchemy.engine import Connection
 
@@ -17,6 +17,7 @@ from callcontrol.models import CallRecord, PublishedEvent
 from callcontrol.trunks import store as trunks
 from callcontrol.trunks.places import Limits, PlaceBook, first_leg
 from callcontrol.wallet.store import reserves
+from sip.values import frozen
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +37,8 @@ class EventOutbox(Protocol):
         """Deliver events that are now durable."""
 
 
-class NewCall(NamedTuple):
+@frozen
+class NewCall:
     """
     A call to be inserted; ``claim`` is the idempotency key of the request that created it.
 

@@ -31,11 +31,11 @@ class CommitInDoubt(Exception):
     The connection was lost during a commit: the transaction may or may not be durable.
 
     Attributes:
-        transaction: Number of the transaction, for ``was_committed``.
+        transaction: Number of the transaction, or what else ``was_committed`` knows it by.
         result: Result of the operation.
     """
 
-    def __init__(self, transaction: int, result: Any) -> None:
+    def __init__(self, transaction: Any, result: Any) -> None:
         super().__init__("the connection was lost during a commit")
         self.transaction = transaction
         self.result = result

@@ -15,6 +15,8 @@ __all__ = ["DatabaseProxy"]
 
 _LISTEN_AGAIN_S: Final = 0.05
 _COMMIT: Final = b"COMMIT"
+_FUNCTION: Final = b"\0function_"
+"""In the message that executes a prepared function, which is a whole transaction."""
 _LISTEN: Final = b"LISTEN"
 _TURN: Final = b"pg_advisory_xact_lock"
 
@@ -125,7 +127,7 @@ class DatabaseProxy:
         if not data:
             self._drop(ready, pair)
         elif source is pair.near:
-            pair.committing = _COMMIT in data
+            pair.committing = _COMMIT in data or _FUNCTION in data
             pair.listening = pair.listening or _LISTEN in data
             pair.writing = pair.writing or _TURN in data
             pair.late.append((time.monotonic() + self.delay_s, pair.far, data))

@@ -85,7 +85,7 @@ async def test_what_is_committed_on_a_connection_that_was_cut_off(postgres: Post
     """A connection that a cut left in the middle of a transaction is not written on: that would be lost."""
     url = await postgres.url()
     backend = Postgres(make_url(url), None)
-    async with backend._engine.connect() as connection:
+    async with backend._write_engine.connect() as connection:
         # A BEGIN that the pool knows nothing of, as when its answer came after the time for it.
         driver = (await connection.get_raw_connection()).driver_connection
         assert driver is not None

@@ -128,7 +128,9 @@ class CallStore:
             limited,
             choices,
         )
-        insert: Operation[int | DomainError] = Shared(self._transactions.insert, new)
+        insert: Operation[int | DomainError] = Shared(
+            self._transactions.insert, new, self._transactions.insertion
+        )
         if attachment is not None:
             insert = partial(self._transactions.insert_with, attachment, new)
         undo = partial(self._transactions.undo_insert, new, attachment, self._end_refused)

@@ -11,13 +11,14 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from sqlalchemy.engine import Connection, make_url
 from sqlalchemy.exc import ArgumentError
 
 from callcontrol.database.encryption import Cipher
 from callcontrol.database.errors import is_transient
+from callcontrol.database.functions import Execution
 from callcontrol.errors import DomainError, ServiceUnavailable
 from callcontrol.models import Page
 
@@ -111,8 +112,19 @@ class Database(ABC):
             CommitInDoubt: The connection was lost during the commit; ask ``was_committed``.
         """
 
+    async def execute(self, make: Callable[[], Execution | None]) -> Execution | None:
+        """
+        Run an operation as a function of the database; None if nothing was done, so that ``write`` has to.
+
+        Exceptions are those of the driver.
+
+        Raises:
+            CommitInDoubt: The connection was lost; ask ``was_committed``.
+        """
+        return None
+
     @abstractmethod
-    async def was_committed(self, transaction: int) -> bool | None:
+    async def was_committed(self, transaction: Any) -> bool | None:
         """
         Return True if a transaction whose commit was in doubt is durable; None while it is in progress.
 

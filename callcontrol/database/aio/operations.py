@@ -7,6 +7,7 @@ from sqlalchemy.engine import Connection
 
 from callcontrol.database.aio.database import Operation
 from callcontrol.database.errors import is_transient
+from callcontrol.database.functions import Execution
 from sip.values import frozen
 
 V = TypeVar("V")
@@ -23,6 +24,12 @@ class Shared(Generic[V]):
 
     run: Callable[[Connection, Sequence[V]], Sequence[Any]]
     value: V
+    as_function: Callable[[V], Execution | None] = lambda _: None
+    """Returns the same for a value alone as a function of PostgreSQL, if there is one."""
+
+    def execution(self) -> Execution | None:
+        """Return the operation as a function of PostgreSQL, if there is one."""
+        return self.as_function(self.value)
 
     def __call__(self, connection: Connection) -> Any:
         """Run for this value alone."""

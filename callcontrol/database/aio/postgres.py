@@ -5,17 +5,20 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool
 
+from callcontrol.aio.tokens import new_id
 from callcontrol.database import schema
 from callcontrol.database.aio.database import Database, Operation, T
 from callcontrol.database.encryption import OPTION, Cipher
 from callcontrol.database.errors import CommitInDoubt, Fenced, is_transient
+from callcontrol.database.functions import DONE, FENCED, Execution, Function, Token, rule_out
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +27,8 @@ _LEASE_TIMEOUT_S: Final = 3.0
 """Limit of a statement that renews a lease: an unanswered one must leave time for another."""
 _STOPPED_MS: Final = 5000
 """PostgreSQL rolls back a transaction idle for this long: its process is stopped, or gone."""
+
+_REPLACED: Final = "another node has taken over the calls of this one"
 
 _LOCKED_OUT: Final = ("55P03", "40P01")
 """SQLSTATEs for a lock that was not had in time, and for a deadlock."""
@@ -67,22 +72,25 @@ class Postgres(Database):
         super().__init__()
         self.fence: tuple[str, str] | None = None
         """Node and incarnation that must still be in the database for a transaction to be accepted."""
-        self._engine = create_async_engine(
-            url.set(drivername="postgresql+asyncpg"),
-            hide_parameters=True,
-            execution_options={OPTION: secrets},
-            pool_size=5,
-            max_overflow=5,
-            pool_timeout=_TIMEOUT_S,
-            connect_args={
+        self._has_functions = True
+        options: dict[str, Any] = {
+            "hide_parameters": True,
+            "execution_options": {OPTION: secrets},
+            "pool_timeout": _TIMEOUT_S,
+            "connect_args": {
                 "timeout": _TIMEOUT_S,
                 "command_timeout": _TIMEOUT_S,
                 "server_settings": {"idle_in_transaction_session_timeout": str(_STOPPED_MS)},
             },
-        )
-        # Connects when it is first used. Readers and the writer can use up the other connections.
+        }
+        url = url.set(drivername="postgresql+asyncpg")
+        self._engine = create_async_engine(url, pool_size=5, max_overflow=4, **options)
+        # The writer stays with one process of PostgreSQL, which has its plans at hand: a pool lends its
+        # connections in rotation.
+        self._write_engine = create_async_engine(url, pool_size=1, max_overflow=0, **options)
+        # Connects when it is first used. Readers can use up the other connections.
         self._lease_engine = create_async_engine(
-            url.set(drivername="postgresql+asyncpg"),
+            url,
             pool_size=1,
             max_overflow=0,
             pool_timeout=_LEASE_TIMEOUT_S,
@@ -91,7 +99,7 @@ class Postgres(Database):
 
         # The connection that listens is held for good, and of no use for anything else.
         self._listen_engine = create_async_engine(
-            url.set(drivername="postgresql+asyncpg"),
+            url,
             poolclass=NullPool,
             connect_args={"timeout": _LEASE_TIMEOUT_S, "command_timeout": _LEASE_TIMEOUT_S},
         )
@@ -102,7 +110,7 @@ class Postgres(Database):
         return self
 
     async def _read(self, operation: Operation[T]) -> T:
-        async with self._connected() as connection:
+        async with self._connected(self._engine) as connection:
             return await connection.run_sync(operation)
 
     async def _look_up(self, operation: Operation[T]) -> T:
@@ -110,7 +118,7 @@ class Postgres(Database):
 
     async def write(self, operation: Operation[T]) -> T:
         """Run a function in one transaction and commit it, after those of other processes."""
-        async with self._connected() as connection:
+        async with self._connected(self._write_engine) as connection:
             # One query for the lock, the transaction number and the fence, so that these cost nothing.
             fence = self.fence
             if fence is None:
@@ -119,7 +127,7 @@ class Postgres(Database):
                 found = await connection.exec_driver_sql(_TAKE_TURN_AS, fence)
             turn: tuple[Any, ...] = tuple(found.one())
             if fence is not None and turn[2] is None:
-                raise Fenced("another node has taken over the calls of this one")
+                raise Fenced(_REPLACED)
             transaction = int(turn[1])
             result = await connection.run_sync(operation)
             try:
@@ -130,6 +138,46 @@ class Postgres(Database):
                     raise
                 raise CommitInDoubt(transaction, result) from error
             return result
+
+    async def execute(self, make: Callable[[], Execution | None]) -> Execution | None:
+        """Run an operation as a function, in one message, after the transactions of other processes."""
+        fence = self.fence
+        wanted = make() if self._has_functions else None
+        if fence is None or wanted is None:
+            return None
+        token = new_id()
+        async with self._connected(self._write_engine) as connection:
+            statement = await self._prepared(connection, wanted.function)
+            if statement is None:
+                return None
+            try:
+                ((answer,),) = await statement.fetch(*fence, token, *wanted.values)
+            except Exception as error:
+                if not is_transient(error):
+                    return None  # What is wrong with which values, the statements tell one by one.
+                if _answered(error):
+                    raise
+                raise CommitInDoubt(Token(token, wanted.happened), wanted.outcome) from error
+        if answer == FENCED:
+            raise Fenced(_REPLACED)
+        return wanted if answer == DONE else None
+
+    async def _prepared(self, connection: AsyncConnection, function: Function) -> Any:
+        """Return the statement that executes a function on a connection; None if it may have no functions."""
+        found = connection.info.get(function)
+        if found is None:
+            driver: Any = (await connection.get_raw_connection()).driver_connection
+            try:
+                await driver.execute(function.definition)
+                found = await driver.prepare(function.execution, name=f"function_{function.name}")
+            except Exception as error:
+                if is_transient(error):
+                    raise
+                self._has_functions = False
+                log.warning("calls cost the database more than they need to: %s", error)
+                return None
+            connection.info[function] = found
+        return found
 
     async def write_lease(self, operation: Operation[T]) -> T:
         """
@@ -172,14 +220,14 @@ class Postgres(Database):
                 await connection.invalidate()
 
     @contextlib.asynccontextmanager
-    async def _connected(self) -> AsyncIterator[AsyncConnection]:
+    async def _connected(self, engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
         """
         Lend a connection, and close it if it was interrupted in the middle of an operation.
 
         An interrupted BEGIN (timeout, cancellation) may still be executed. The pool would lend the connection
         again as idle, and later commits on it would be part of that transaction, which nobody commits.
         """
-        async with self._engine.connect() as connection:
+        async with engine.connect() as connection:
             driver = (await connection.get_raw_connection()).driver_connection
             if driver is None or driver.is_in_transaction():
                 await connection.invalidate()
@@ -192,8 +240,10 @@ class Postgres(Database):
                     await connection.invalidate()
                 raise
 
-    async def was_committed(self, transaction: int) -> bool | None:
-        """Ask the server for the state of a transaction."""
+    async def was_committed(self, transaction: int | Token) -> bool | None:
+        """Ask for the state of a transaction; one of a function that is not committed is ruled out."""
+        if isinstance(transaction, Token):
+            return await self.write(partial(rule_out, transaction=transaction))
         try:
             status = await self._read(
                 lambda connection: connection.exec_driver_sql(f"SELECT txid_status({transaction})").scalar()
@@ -239,6 +289,7 @@ class Postgres(Database):
         """Close all connections."""
         await self._listen_engine.dispose()
         await self._lease_engine.dispose()
+        await self._write_engine.dispose()
         await self._engine.dispose()
 
 

@@ -114,7 +114,7 @@ class Sqlite(Database):
         self._checkpoints.count()
         return result
 
-    async def was_committed(self, transaction: int) -> bool | None:
+    async def was_committed(self, transaction: Any) -> bool | None:
         """Return False: a commit that fails here has certainly failed."""
         return False
 

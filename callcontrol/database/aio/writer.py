@@ -19,8 +19,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from callcontrol.database.aio.database import Database, Operation
-from callcontrol.database.aio.operations import Failed, apart, together
+from callcontrol.database.aio.operations import Failed, Shared, apart, together
 from callcontrol.database.errors import CommitInDoubt, is_transient
+from callcontrol.database.functions import Execution
 from callcontrol.database.tables.system import writer_probe
 from callcontrol.errors import DomainError, Internal, ServiceUnavailable
 from callcontrol.histogram import Histogram
@@ -379,6 +380,9 @@ class Writer:
 
     async def _transact(self, operations: Sequence[Operation[Any]]) -> list[Any]:
         try:
+            executed = await self._execute(*operations)
+            if executed is not None:
+                return [executed.outcome]
             return await self._database.write(partial(together, operations))
         except CommitInDoubt:
             raise
@@ -386,6 +390,15 @@ class Writer:
             if is_transient(error):
                 raise
         return await self._database.write(partial(apart, operations))
+
+    async def _execute(self, operation: Operation[Any], *others: Operation[Any]) -> Execution | None:
+        """Run an operation that is alone as a function of the database; None if nothing was done."""
+        if others or not isinstance(operation, Shared):
+            return None
+        try:
+            return await self._database.execute(operation.execution)
+        except CommitInDoubt as doubt:
+            raise CommitInDoubt(doubt.transaction, [doubt.result]) from doubt
 
     def _settle(self, request: _Request, outcome: Any) -> None:
         error: Exception | None = None

@@ -20,13 +20,17 @@ def _spent(given: Given) -> sa.ColumnElement[int]:
 
 def covered(given: Given) -> tuple[sa.ColumnElement[bool], ...]:
     """Conditions of a wallet that covers an amount."""
-    amount = given.whole("amount_paise")
     limit = (
         sa.select(accounts.c.max_spend_paise_per_hour)
         .where(accounts.c.account_sid == given.text("account_sid"))
         .correlate(given.rows)
         .scalar_subquery()
     )
+    return _covered(given, limit)
+
+
+def _covered(given: Given, limit: sa.ColumnElement[int | None]) -> tuple[sa.ColumnElement[bool], ...]:
+    amount = given.whole("amount_paise")
     return (
         wallets.c.account_sid == given.text("account_sid"),
         wallets.c.balance_paise - wallets.c.reserved_paise >= amount,
@@ -37,15 +41,19 @@ def covered(given: Given) -> tuple[sa.ColumnElement[bool], ...]:
 
 def holding(given: Given) -> sa.Update:
     """Hold ``amount_paise`` of a wallet that covers it."""
+    return _holding(given).where(*covered(given))
+
+
+def _holding(given: Given) -> sa.Update:
     held = wallets.c.reserved_paise + given.whole("amount_paise")
-    return (
-        sa.update(wallets).where(*covered(given)).values(reserved_paise=held, updated_at=given.whole("now"))
-    )
+    return sa.update(wallets).values(reserved_paise=held, updated_at=given.whole("now"))
 
 
 def holding_within(given: Given) -> sa.Update:
     """As ``holding``, within the limits of the account."""
-    return holding(given).where(*limits.within(given)).values(paced_until=limits.paced(given))
+    # The account is joined for its limits; its limit of money is one of them.
+    money = _covered(given, accounts.c.max_spend_paise_per_hour)
+    return _holding(given).where(*money, *limits.within(given)).values(paced_until=limits.paced(given))
 
 
 def settling(given: Given) -> sa.Update:

@@ -7,9 +7,11 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from callcontrol.database.statements import Given, RowsStatement, Statement
+from callcontrol.database.functions import Execution, Function, Parameters
+from callcontrol.database.statements import Given, RowsStatement, Statement, to_micros
 from callcontrol.database.tables.calls import calls
 from callcontrol.database.tables.wallet import reserves, wallets
+from callcontrol.wallet.money import HOUR_MICROS
 from callcontrol.wallet.store import clauses
 from callcontrol.wallet.store.reserves import Wanted, give_back, values
 
@@ -46,6 +48,22 @@ def enter(connection: Connection, wanted: Sequence[Wanted], rows: Sequence[Row])
         if not found["opened"]:
             give_back(connection, by_sid[found["call_sid"]])
     return entered
+
+
+def execution(wanted: Wanted, row: Row) -> Execution:
+    """Return a function that does as ``enter`` within the limits of the account, for one call."""
+    micros = to_micros(wanted.now)
+    money = {"amount_paise": wanted.amount_paise, "now": micros, "hour": micros // HOUR_MICROS}
+    happened = partial(_is_entered, call_sid=row["call_sid"])
+    return Execution(_ENTER_CALL, _ENTER_CALL.values({**row, **money}), 0, happened)
+
+
+def _is_entered(connection: Connection, call_sid: str) -> bool:
+    return connection.scalar(sa.select(sa.literal(1)).where(calls.c.call_sid == call_sid)) is not None
+
+
+def _entry(given: Parameters) -> Sequence[sa.Insert | sa.Update]:
+    return clauses.holding_within(given), given.into(reserves), given.into(calls)
 
 
 def _entering(holding: Callable[[Given], sa.Update], given: sa.CTE) -> sa.Select[Any]:
@@ -96,5 +114,6 @@ def _enter_one(holding: Callable[[Given], sa.Update]) -> Statement:
     return Statement(sa.select(call_sid, has_reserve).select_from(held).add_cte(into(calls).cte("recorded")))
 
 
+_ENTER_CALL: Final = Function("enter_call", [*calls.c, *_MONEY], _entry, {"calls": 1, "opening": 0})
 _ENTER: Final = RowsStatement([*calls.c, *_MONEY], partial(_entering, clauses.holding))
 _ENTER_WITHIN: Final = RowsStatement([*calls.c, *_MONEY], partial(_entering, clauses.holding_within))

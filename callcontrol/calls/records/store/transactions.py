@@ -12,6 +12,7 @@ from callcontrol.calls.records.store import at_once, calls
 from callcontrol.calls.records.store.product_rows import ProductRows
 from callcontrol.database import idempotency
 from callcontrol.database.errors import is_transient
+from callcontrol.database.functions import Execution
 from callcontrol.errors import DomainError, no_free_trunk
 from callcontrol.models import CallRecord, PublishedEvent
 from callcontrol.trunks import store as trunks
@@ -87,6 +88,11 @@ class CallTransactions:
             if call.claim is not None:
                 idempotency.note_effect(connection, call.claim, f"call:{call.row['call_sid']}")
         return outcomes
+
+    def insertion(self, new: NewCall) -> Execution | None:
+        """Return ``insert`` of a call as a function of PostgreSQL; None if it writes more than the record."""
+        more = new.events or new.choices or new.claim or new.row["product"] in self._product_rows
+        return None if more or not new.limited else at_once.execution(new.wanted, new.row)
 
     def _insert_product_rows(self, connection: Connection, rows: Sequence[Row]) -> None:
         for product in {row["product"] for row in rows} & self._product_rows.keys():

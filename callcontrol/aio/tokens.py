@@ -5,8 +5,6 @@ import os
 import secrets
 import time
 from datetime import UTC, datetime
-from functools import partial
-from typing import Final
 
 
 def new_id() -> str:
@@ -39,12 +37,14 @@ def new_digits(count: int) -> str:
     return f"{secrets.randbelow(10**count):0{count}d}"
 
 
-utc_now: Final = partial(datetime.now, UTC)
-"""Returns the wall clock, for timestamps; durations are measured on the monotonic clock."""
+def utc_now() -> datetime:
+    """Wall clock, for timestamps; durations are measured on the monotonic clock."""
+    return datetime.now(UTC)
 
 
-unix_s: Final = time.time
-"""Returns seconds since 1970 of the wall clock, for times that become a ``datetime`` when they are shown."""
+def unix_s() -> float:
+    """Wall clock in seconds since 1970, for times that become a ``datetime`` only when they are shown."""
+    return time.time()
 
 
 def unix_time_s() -> int:

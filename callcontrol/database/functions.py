@@ -144,7 +144,7 @@ class Execution(NamedTuple):
 class Token(NamedTuple):
     """The transaction of an execution, for the question of a commit in doubt."""
 
-    token: str
+    identifier: str
     happened: Callable[[Connection], bool]
 
 
@@ -152,7 +152,7 @@ def rule_out(connection: Connection, transaction: Token) -> bool:
     """Return True if an execution has been committed; it never will be, if it has not been."""
     if transaction.happened(connection):
         return True
-    known = sa.select(writer_probe.c.node).where(writer_probe.c.node == transaction.token)
+    known = sa.select(writer_probe.c.node).where(writer_probe.c.node == transaction.identifier)
     if connection.scalar(known) is None:
-        connection.execute(sa.insert(writer_probe).values(node=transaction.token, probed_at=0))
+        connection.execute(sa.insert(writer_probe).values(node=transaction.identifier, probed_at=0))
     return False

@@ -295,7 +295,7 @@ class Session:
         events: list[Any] = []
         for effect in effects:
             perform = performers.get(type(effect))
-            if perform is None:
+            if perform is None:  # Events alone have none.
                 events.append(effect)
             else:
                 perform(self, effect)

@@ -152,6 +152,7 @@ class Postgres(Database):
                 return None
             try:
                 ((answer,),) = await statement.fetch(*fence, token, *wanted.values)
+            # Any error: unless it is refused, nobody knows if it was executed.
             except Exception as error:
                 if not is_transient(error):
                     return None  # What is wrong with which values, the statements tell one by one.
@@ -170,6 +171,7 @@ class Postgres(Database):
             try:
                 await driver.execute(function.definition)
                 found = await driver.prepare(function.execution, name=f"function_{function.name}")
+            # Any error but of the connection: a right or the language lacks, and there is another way.
             except Exception as error:
                 if is_transient(error):
                     raise
